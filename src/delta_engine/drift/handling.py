@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, TypeVar
@@ -14,7 +14,6 @@ from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.aspects import Difference
 from delta_engine.aspects.aspect import Change
-from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.aspects.foreign_keys import as_declared
 from delta_engine.aspects.renames import Renames, named_renames
@@ -38,7 +37,7 @@ from delta_engine.drift.renames import (
     with_accepted_names,
     with_former_names,
 )
-from delta_engine.models import Column, QualifiedName, Schema, Table
+from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.telemetry.context import command
@@ -84,23 +83,22 @@ def reverted_drift(
         return drifted.details
     kept = _with_ignored_renames(model, drifted)
     planned = tuple(aspects.differences(Comparison.of(kept, observed, drifted, policy)))
-    planned_changes = {(difference.change.subject, difference.change.desired) for difference in planned}
-    moves_columns = any(difference.kind is DriftKind.COLUMN_ORDER for difference in planned)
     return tuple(
         detail
         for detail in drifted.details
-        if _is_reverted(detail.difference, model.columns, planned_changes, moves_columns=moves_columns)
+        if any(reverts(difference, detail.difference) for difference in planned)
+        or _undoes_rename(model, detail.difference)
     )
 
 
 def _with_ignored_renames(model: Securable, drifted: ComparedResource) -> Securable:
     if not isinstance(model, Table):
         return model
-    renames = []
-    for detail in drifted.details:
-        paths = detail.difference.renamed
-        if detail.ignored_by is not None and paths is not None and _undoes_rename(model.columns, *paths):
-            renames.append(detail.difference)
+    renames = [
+        detail.difference
+        for detail in drifted.details
+        if detail.ignored_by is not None and _undoes_rename(model, detail.difference)
+    ]
     return accepted(model, drifted.observed, renames) if renames else model
 
 
@@ -263,33 +261,24 @@ def restored(drifted: Compared[Model, Any], policy: Policy) -> Model:
     return with_former_names(model, all_renames(detail.difference for detail in drifted.drift))
 
 
-def _is_reverted(
-    difference: Difference,
-    columns: Sequence[Column],
-    planned_changes: Collection[tuple[str, str | None]],
-    *,
-    moves_columns: bool,
-) -> bool:
-    match difference:
-        case Difference(kind=DriftKind.TABLE_REPLACED):  # no sync brings the former table back
-            return False
-        case Difference(kind=DriftKind.COLUMN_ORDER):
-            return moves_columns
-        case Difference(renamed=(old, new)):
-            return _undoes_rename(columns, old, new)
-        case Difference(action=ColumnAdd(column)):
-            return has_path(columns, (column.name,))
-        case Difference(action=ColumnDrop(column)):
-            return not has_path(columns, (column.name,))
-        case Difference(action=FieldAdd(path)):
-            return has_path(columns, path)
-        case Difference(action=FieldDrop(path)):
-            return has_path(columns, path[:1]) and not has_path(columns, path)
-    return (difference.change.subject, difference.change.desired) in planned_changes
+def reverts(planned: Difference, drift: Difference) -> bool:
+    """Whether a planned change brings back what drift changed.
+
+    All moves of columns do, or none: drift is of the whole order. The model may declare a dropped column otherwise.
+    """
+    if DriftKind.COLUMN_ORDER in (planned.kind, drift.kind):
+        return planned.kind is drift.kind
+    change, before = planned.change, drift.change
+    if planned.kind in (DriftKind.COLUMN_DROPPED, DriftKind.COLUMN_ADDED):
+        return (planned.kind, change.subject) == (drift.kind, before.subject)
+    return (change.subject, change.desired) == (before.subject, before.desired)
 
 
-def _undoes_rename(columns: Sequence[Column], old: Path, new: Path) -> bool:
-    """Whether a model has a column or field under its former name, and not under its new one."""
+def _undoes_rename(model: Securable, drift: Difference) -> bool:
+    """Whether a model has a renamed column or field under its former name, and not under its new one."""
+    if drift.renamed is None:
+        return False
+    columns, (old, new) = model.columns, drift.renamed
     is_former = has_path(columns, old) or (len(old) > 1 and has_path(columns, (new[0], *old[1:])))
     return is_former and not has_path(columns, new)
 

@@ -7,7 +7,6 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from delta_engine import aspects
-from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects import Difference
 from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
 from delta_engine.drift.absences import hidden_notes
@@ -26,13 +25,12 @@ from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
     ComparedResource,
     DriftFacts,
-    Finding,
     changed_field,
     drifted_schemas,
     drifted_tables,
     is_table,
 )
-from delta_engine.drift.handling import undone_details, with_ignored_drift
+from delta_engine.drift.handling import reverts, undone_details, with_ignored_drift
 from delta_engine.drift.recommendations import (
     alternatives,
     alternatives_unmanaged,
@@ -249,12 +247,12 @@ def _pending_rename(model: Securable, observed: SecurableState) -> Iterator[Pend
 
 def _pending(planned: Iterable[Difference], drifted: ComparedResource | None) -> Iterator[PendingChange]:
     """Yield the changes that revert no drift."""
-    findings = [detail.finding for detail in drifted.details] if drifted else []
+    details = drifted.details if drifted else ()
     names = set(_renamed_names(drifted)) if drifted else set()
     for difference in planned:
         change = difference.change
         is_rename = change.subject.lower().removeprefix("column ") in names  # half of one: a drop or an add
-        if not is_rename and not _reverts(difference, findings):
+        if not is_rename and not any(reverts(difference, detail.difference) for detail in details):
             yield PendingChange(
                 field=change.subject,
                 observed=change.observed,
@@ -266,13 +264,3 @@ def _pending(planned: Iterable[Difference], drifted: ComparedResource | None) ->
 def _renamed_names(drifted: ComparedResource) -> Iterator[str]:
     """Yield both names of each renamed column, and both paths of each renamed field, in lower case."""
     yield from (".".join(path).lower() for pair in drifted.renames.paths.items() for path in pair)
-
-
-def _reverts(difference: Difference, findings: Sequence[Finding]) -> bool:
-    """Whether a change reverts drift. All moves of columns do, or none: drift is of the whole order."""
-    if difference.kind is DriftKind.COLUMN_ORDER:
-        return any(finding.kind is DriftKind.COLUMN_ORDER for finding in findings)
-    change = difference.change
-    if difference.kind in (DriftKind.COLUMN_DROPPED, DriftKind.COLUMN_ADDED):  # its model may be another one
-        return any((finding.kind, finding.field) == (difference.kind, change.subject) for finding in findings)
-    return any((finding.field, finding.expected) == (change.subject, change.desired) for finding in findings)
