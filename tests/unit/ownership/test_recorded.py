@@ -11,19 +11,20 @@ from delta_engine.deployment.codec import decode_state, encode_state
 from delta_engine.deployment.definitions import define, kept
 from delta_engine.deployment.recorded_models import table_records
 from delta_engine.deployment.resources import unapplied, unfinished, unmanaged_table
-from delta_engine.models import Column, SchemaName
+from delta_engine.models import Column, SchemaName, Table
 from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.ownership.recorded import (
     AnyRecord,
     Failure,
     Kept,
+    LastChange,
     Recorded,
     RecordedDifference,
     Status,
     is_unrecorded,
     status_of,
 )
-from tests.builders.deployment import applied, deployment_state
+from tests.builders.deployment import NOON, applied, deployment_state
 from tests.builders.models import ORDERS, WORKED_MODEL, orders
 
 LATE = RecordedDifference(field="table comment", expected="a", actual="b")
@@ -123,3 +124,27 @@ def test_a_record_of_attempts_alone_says_nothing_of_an_existing_table() -> None:
     assert is_unrecorded(record)
     assert is_unrecorded(None)
     assert not is_unrecorded(Recorded.of(orders()))
+
+
+def test_a_table_that_a_run_was_creating_is_not_adopted() -> None:
+    begun = Recorded.of(attempted=[orders()])
+    assert not is_unrecorded(replace(begun, change=LastChange(run="r", at=NOON, is_new=True)))
+    assert is_unrecorded(replace(begun, change=LastChange(run="r", at=NOON)))
+
+
+def test_a_change_of_all_models_adds_none() -> None:
+    def commented(model: Table) -> Table:
+        return replace(model, comment="new")
+
+    attempt = Recorded.of(attempted=[orders()]).mapped(commented)
+    assert (attempt.applied, attempt.whole, attempt.attempted) == (None, None, (orders(comment="new"),))
+    whole = Recorded.of(orders(), baseline=orders(properties={"a": "1"})).mapped(commented)
+    assert (whole.declared, whole.baseline) == (
+        orders(comment="new"),
+        orders(comment="new", properties={"a": "1"}),
+    )
+
+
+def test_a_kept_model_is_not_the_model() -> None:
+    assert Kept(orders()) == Kept(orders())
+    assert Kept(orders()) != orders()
