@@ -97,9 +97,9 @@ def test_unmanaged_parts_stay(catalog: FakeUnityCatalog, deployment: Deployment,
     engine_over(catalog, deployment).sync_tables([model])
     assert parts(catalog) == THEIR_PARTS
     assert not engine_over(catalog, deployment).plan_tables([model])
-    found = report(catalog, deployment, model)
-    assert found.drifted == ()
-    assert [(one.key, one.value) for one in found.left_alone] == [
+    drift = report(catalog, deployment, model)
+    assert drift.drifted == ()
+    assert [(part.key, part.value) for part in drift.left_alone] == [
         ("clustering", "(id)"),
         ("column id comment", "'Theirs'"),
         ("table comment", "'Theirs'"),
@@ -117,9 +117,9 @@ def test_a_later_unmanaged_part_is_drift(catalog: FakeUnityCatalog, deployment: 
     catalog.run(f"COMMENT ON TABLE {TABLE} IS 'Later'")
     engine_over(catalog, deployment).sync_tables([CHANGED])
     (drifted,) = report(catalog, deployment, CHANGED).drifted
-    assert {one.field for one in drifted.findings} == {"check later", "table comment"}
+    assert {finding.field for finding in drifted.findings} == {"check later", "table comment"}
     assert "drift --revert --allow drop_constraint" in "".join(
-        one.command for one in report(catalog, deployment, CHANGED).recommendations
+        recommendation.command for recommendation in report(catalog, deployment, CHANGED).recommendations
     )
     revert(catalog, deployment, CHANGED)
     assert parts(catalog) == THEIR_PARTS
@@ -138,7 +138,7 @@ def test_a_revert_restores_changed_unmanaged_parts(catalog: FakeUnityCatalog, de
     ):
         catalog.run(change)
     (drifted,) = report(catalog, deployment, OURS).drifted
-    assert {(one.field, one.expected, one.actual) for one in drifted.findings} >= {
+    assert {(finding.field, finding.expected, finding.actual) for finding in drifted.findings} >= {
         ("table comment", "'Theirs'", "'Later'"),
         ("column id comment", "'Theirs'", "'Later'"),
         ("clustering", "(id)", "(amount)"),
@@ -179,7 +179,7 @@ def test_a_later_unmanaged_part_is_no_lag(catalog: FakeUnityCatalog, deployment:
     engine_over(catalog, deployment, versions=StandingVersions()).sync_tables([CHANGED])
     assert recorded(deployment).resources["table.dev.silver.orders"].status is Status.HEALTHY
     (drifted,) = report(catalog, deployment, CHANGED).drifted
-    assert [one.field for one in drifted.findings] == ["check later"]
+    assert [finding.field for finding in drifted.findings] == ["check later"]
 
 
 def test_a_revert_needs_consent_to_drop_parts(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
@@ -220,15 +220,15 @@ def test_unmanaged_parts_follow_a_renamed_column(catalog: FakeUnityCatalog, depl
     engine_over(catalog, deployment).sync_tables([OURS])
     renamed = replace(OURS, columns=(OURS.columns[0], Column("total", "int", renamed_from="amount")))
     engine_over(catalog, deployment).sync_tables([renamed])
-    found = report(catalog, deployment, renamed)
-    assert found.drifted == ()
+    drift = report(catalog, deployment, renamed)
+    assert drift.drifted == ()
     assert {("clustering", "(total)"), ("column total comment", "'Theirs'")} <= {
-        (one.key, one.value) for one in found.left_alone
+        (part.key, part.value) for part in drift.left_alone
     }
     catalog.run(f"COMMENT ON TABLE {TABLE} IS 'Later'")
     engine_over(catalog, deployment).sync_tables([replace(renamed, table_properties={"ours": "1"})])
     (drifted,) = report(catalog, deployment, renamed).drifted
-    assert [one.field for one in drifted.findings] == ["table comment"]
+    assert [finding.field for finding in drifted.findings] == ["table comment"]
 
 
 def test_a_change_to_a_renamed_column_is_drift(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
@@ -239,7 +239,7 @@ def test_a_change_to_a_renamed_column_is_drift(catalog: FakeUnityCatalog, deploy
     renamed = replace(OURS, columns=(OURS.columns[0], Column("total", "int", renamed_from="amount")))
     engine_over(catalog, deployment).sync_tables([renamed])
     (drifted,) = report(catalog, deployment, renamed).drifted
-    assert {(one.field, one.expected, one.actual) for one in drifted.findings} == {
+    assert {(finding.field, finding.expected, finding.actual) for finding in drifted.findings} == {
         ("clustering", "(id)", "(total)"),
     }
     revert(catalog, deployment, renamed)
@@ -283,10 +283,10 @@ def test_an_unmanaged_foreign_key_to_a_renamed_table_stays(
         replace(child, table_properties=properties),
     ]
     engine_over(catalog, deployment).sync_tables(models)
-    found = report_drift(engine_over(catalog, deployment), models)
-    assert found.drifted == ()
+    drift = report_drift(engine_over(catalog, deployment), models)
+    assert drift.drifted == ()
     assert ("foreign key theirs_too", "(order) → dev.silver.sales (id)") in {
-        (one.key, one.value) for one in found.left_alone
+        (part.key, part.value) for part in drift.left_alone
     }
 
 

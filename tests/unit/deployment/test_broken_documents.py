@@ -42,8 +42,8 @@ def with_checksums(document: Any) -> bytes:
 
 @pytest.mark.parametrize("path", sorted(DOCUMENTS.glob("*.in.json")), ids=lambda path: path.stem)
 def test_every_broken_document_is_read_or_refused(path: Path) -> None:
-    found = [is_read(with_checksums(broken)) for _, broken in broken_copies(json.loads(path.read_bytes()))]
-    assert {*found} == {True, False}
+    answers = [is_read(with_checksums(broken)) for _, broken in broken_copies(json.loads(path.read_bytes()))]
+    assert {*answers} == {True, False}
 
 
 @pytest.mark.parametrize("depth", [500, 1_000, 5_000, 200_000])

@@ -285,7 +285,7 @@ def winners(order: Sequence[str], tables: SmallTables) -> set[int]:
         return FENCES[who]
 
     with ThreadPoolExecutor(2) as pool:
-        return {found for found in pool.map(write, FENCES) if found is not None}
+        return {fence for fence in pool.map(write, FENCES) if fence is not None}
 
 
 @pytest.mark.parametrize("merges_at_once", [True, False])
@@ -327,6 +327,6 @@ def test_a_killed_first_write_is_reported_with_a_way_out_that_works(two_rows: Sm
 
 def test_a_second_row_that_goes_again_is_waited_for(two_rows: SmallTables) -> None:
     delete = "DELETE FROM `deployment_locks` WHERE `fence` = 2"
-    found = row_over(two_rows, lambda _seconds: two_rows.run(delete)).read()
-    assert found is not None
-    assert found["fence"] == 1
+    row = row_over(two_rows, lambda _seconds: two_rows.run(delete)).read()
+    assert row is not None
+    assert row["fence"] == 1

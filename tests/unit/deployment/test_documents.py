@@ -46,14 +46,14 @@ def decoded(data: bytes) -> Any:
 
 @pytest.mark.parametrize("path", sorted(DOCUMENTS.glob("*.in.json")), ids=lambda path: path.stem)
 def test_documents_round_trip(path: Path, request: pytest.FixtureRequest) -> None:
-    found = decode_state(path.read_bytes(), environment="test", where=str(path))
-    written = encode_state(found.state)
+    loaded = decode_state(path.read_bytes(), environment="test", where=str(path))
+    written = encode_state(loaded.state)
     expected = path.with_name(path.name.replace(".in.", ".out."))
     if request.config.getoption("--rewrite-golden"):
         expected.write_bytes(written + b"\n")
     assert written + b"\n" == expected.read_bytes()
-    assert decoded(written) == found.state
-    assert found.version == int(path.name[1])
+    assert decoded(written) == loaded.state
+    assert loaded.version == int(path.name[1])
 
 
 @pytest.mark.parametrize("path", sorted((DOCUMENTS / "bad").iterdir()), ids=lambda path: path.name)
@@ -68,13 +68,13 @@ def test_bad_documents_are_refused(path: Path) -> None:
 
 def test_a_journal_that_an_older_engine_left_is_replayed() -> None:
     lines = (DOCUMENTS / "v1-journal.jsonl").read_bytes().splitlines()
-    found = replay(deployment_state(WORKED_MODEL), {"run": lines})
-    lines_record = found.state.resources["table.dev.silver.lines"]
+    replayed = replay(deployment_state(WORKED_MODEL), {"run": lines})
+    lines_record = replayed.state.resources["table.dev.silver.lines"]
     assert is_of_table(lines_record)
     assert lines_record.status is Status.HEALTHY
     assert lines_record.with_unmanaged_parts is not None
-    assert found.state.resources[KEY].status is Status.UNKNOWN
-    assert "1 tables were recorded, 1 were not done" in found.notes[0]
+    assert replayed.state.resources[KEY].status is Status.UNKNOWN
+    assert "1 tables were recorded, 1 were not done" in replayed.notes[0]
 
 
 def test_journals_without_a_lock_are_replayed_in_the_order_of_their_runs() -> None:
@@ -82,8 +82,8 @@ def test_journals_without_a_lock_are_replayed_in_the_order_of_their_runs() -> No
     start = json.loads(earlier[0])
     later = [json.dumps({**start, "started_at": "2099-01-01T00:00:00Z"}).encode()]
     for journals in ({"a": later, "b": earlier}, {"a": earlier, "b": later}):
-        found = replay(deployment_state(WORKED_MODEL), journals)
-        assert found.state.resources["table.dev.silver.lines"].status is Status.UNKNOWN
+        replayed = replay(deployment_state(WORKED_MODEL), journals)
+        assert replayed.state.resources["table.dev.silver.lines"].status is Status.UNKNOWN
 
 
 def test_left_journals_are_listed_in_the_order_of_their_replay() -> None:
@@ -129,8 +129,8 @@ def test_unknown_fields_survive_everywhere() -> None:
     assert UNKNOWN_KEY.encode() not in encode_state(again)
     seen = replace(state.resources[KEY], drift=(LATE,))
     drifted = json.loads(encode_state(state.with_resources({KEY: seen})))["resources"][KEY]
-    found = {"drift": [{"field": "table comment", "expected": "a", "actual": None}]}
-    assert drifted == {**resource, "status": "drifted", "metadata": {**resource["metadata"], **found}}
+    difference = {"drift": [{"field": "table comment", "expected": "a", "actual": None}]}
+    assert drifted == {**resource, "status": "drifted", "metadata": {**resource["metadata"], **difference}}
 
 
 def test_the_checksum_covers_what_a_newer_minor_added() -> None:
@@ -186,10 +186,10 @@ def test_definitions_lose_nothing(model: Table) -> None:
 
 
 def test_checksums_do_not_depend_on_the_order_of_keys() -> None:
-    one = define(orders(properties={"a": "1", "b": "2"}))
-    other = msgspec.structs.replace(one, properties={"b": "2", "a": "1"})
-    assert canonical_checksum(one) == canonical_checksum(other)
-    assert canonical_checksum(one) != canonical_checksum(define(orders(Column("id", "int"))))
+    definition = define(orders(properties={"a": "1", "b": "2"}))
+    other = msgspec.structs.replace(definition, properties={"b": "2", "a": "1"})
+    assert canonical_checksum(definition) == canonical_checksum(other)
+    assert canonical_checksum(definition) != canonical_checksum(define(orders(Column("id", "int"))))
 
 
 def test_the_published_version_is_the_current_one() -> None:

@@ -104,7 +104,9 @@ def test_a_renamed_table_keeps_its_grants(catalog: FakeUnityCatalog, deployment:
     engine_over(catalog, deployment).sync_tables([MODEL])
     renamed = replace(MODEL, table_name="sales", renamed_from=("orders",))
     plan = engine_over(catalog, deployment).plan_tables([renamed])
-    assert [type(action).__name__ for one in plan.align_tables for action in one.actions] == ["RenameTable"]
+    assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
+        "RenameTable"
+    ]
 
 
 def test_full_ownership_revokes_unmanaged_grants(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
@@ -118,7 +120,7 @@ def test_full_ownership_revokes_unmanaged_grants(catalog: FakeUnityCatalog, depl
 def test_without_manage_a_plan_relies_on_the_views(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     catalog.run(f"REVOKE MANAGE {ON_TABLE} FROM `{ENGINE}`")
     plan = engine_over(catalog, deployment).plan_tables([MODEL])
-    assert [type(action).__name__ for one in plan.align_tables for action in one.actions] == [
+    assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
         "GrantPrivileges"
     ]
 

@@ -99,8 +99,8 @@ def test_another_table_of_the_same_name_is_kept(created_at: datetime | None, is_
     resource = state.resources["table.dev.silver.b"]
     noted = {"table.dev.silver.b": replace(resource, created_at=NOON)}
     observed = CatalogState(tables={}, other_tables=(GONE,), audits={GONE.key: Audit(created_at=created_at)})
-    found = removed_tables(state.with_resources(noted), [B], observed)
-    assert list(found) == ([GONE] if is_ours else [])
+    removed = removed_tables(state.with_resources(noted), [B], observed)
+    assert list(removed) == ([GONE] if is_ours else [])
 
 
 def test_a_part_of_a_table_is_not_the_engine_s_to_drop(platform: FakePlatform, tmp_path: Path) -> None:

@@ -22,6 +22,9 @@ def test_foreign_keys_name_a_table_as_it_is_called_by_now() -> None:
     parent = replace(MODEL, primary_key=PrimaryKey(["id"]), foreign_keys=(replace(keys[0], name="itself"),))
     name = QualifiedName("dev", "silver", "sales")
     state = with_renamed_table(deployment_state(parent, child), ORDERS, name)
-    found = [one.declared for one in table_records(state).values()]
-    assert [key.references for one in found if one for key in one.foreign_keys] == [str(name), str(name)]
+    declared_models = [record.declared for record in table_records(state).values()]
+    assert [key.references for model in declared_models if model for key in model.foreign_keys] == [
+        str(name),
+        str(name),
+    ]
     decode_state(encode_state(state), environment="test", where="the document")  # its checksums hold

@@ -79,7 +79,7 @@ def test_the_first_save_and_the_next(tmp_path: Path) -> None:
     second = repository.save(first.state, first)
     assert (second.state.serial, second.state.write_id, second.state.recent_write_ids) == (2, "b", ("a",))
     assert repository.load() == second
-    assert [one.version_id for one in repository.versions()] == ["00000001-a"]
+    assert [version.version_id for version in repository.versions()] == ["00000001-a"]
     assert repository.load_version("00000001-a") == first.state
     assert repository.load_version("1") == first.state
     assert repository.load_version("2") == second.state
@@ -126,16 +126,16 @@ def test_a_lost_answer_is_found_after_others_saved_on_top(tmp_path: Path) -> Non
     store.faults = [(True, UncertainWriteError("no answer"))]
 
     def save_on_top() -> None:
-        found = theirs.load()
-        assert found is not None
-        theirs.save(found.state, found)
+        loaded = theirs.load()
+        assert loaded is not None
+        theirs.save(loaded.state, loaded)
 
     store.on_fault = save_on_top
     saved = ours.save(base.state, base)
     assert saved.state.serial == 2
-    found = ours.load()
-    assert found is not None
-    assert found.state.serial == 3
+    loaded = ours.load()
+    assert loaded is not None
+    assert loaded.state.serial == 3
     with pytest.raises(StaleStateError):  # what was saved is not the current document any more
         ours.save(saved.state, saved)
 
@@ -208,9 +208,9 @@ def test_an_old_format_is_backed_up_before_it_is_replaced(tmp_path: Path, name: 
     assert saved.state.serial == loaded.state.serial + 1
     assert saved.state.state_id == loaded.state.state_id
     assert (tmp_path / f"test.state.{name[:2]}.backup.json").read_bytes() == old
-    found = repository.load()
-    assert found is not None
-    assert found.format_version == 2
+    again = repository.load()
+    assert again is not None
+    assert again.format_version == 2
 
 
 def test_the_stores_keep_their_contract(tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def test_local_versions_are_let_go_of_in_time(tmp_path: Path) -> None:
     store = LocalStateStore(tmp_path, "test")
     for serial in range(KEPT_VERSIONS + 10):
         store.versions.keep(f"{serial:08d}-x", b"{}")
-    kept = [one.version_id for one in store.versions.list()]
+    kept = [version.version_id for version in store.versions.list()]
     assert kept == [f"{serial:08d}-x" for serial in range(KEPT_VERSIONS + 9, 9, -1)]
 
 

@@ -42,9 +42,9 @@ from tests.unit.deployment.runs import TABLES, FakeLock, Unwritable
 
 @pytest.fixture
 def platform() -> FakePlatform:
-    found = FakePlatform()
-    found.models = {model.qualified_name.key: model for model in TABLES}
-    return found
+    fake = FakePlatform()
+    fake.models = {model.qualified_name.key: model for model in TABLES}
+    return fake
 
 
 def engine_with(
@@ -351,5 +351,7 @@ def test_tables_that_finish_while_an_error_ends_the_run_are_journaled(tmp_path: 
 
 
 def found_statuses(state: DeploymentState) -> dict[str, str]:
-    found = state.resources.items()
-    return {key.rsplit(".", 1)[1]: one.status.value for key, one in found if key.startswith("table")}
+    resources = state.resources.items()
+    return {
+        key.rsplit(".", 1)[1]: resource.status.value for key, resource in resources if key.startswith("table")
+    }

@@ -32,7 +32,9 @@ def test_a_run_from_lock_to_unlock(platform: FakePlatform, deployment: Deploymen
     assert (state.serial, state.lineage, state.environment) == (2, FACTS.lineage, FACTS.environment)
     assert statuses(deployment) == {"a": "healthy", "b": "healthy", "c": "healthy"}
     assert state.metadata.last_apply_actions.added == 3
-    assert {one.resource for one in state.metadata.checkpoints} == {f"table.dev.silver.{x}" for x in "abc"}
+    assert {checkpoint.resource for checkpoint in state.metadata.checkpoints} == {
+        f"table.dev.silver.{x}" for x in "abc"
+    }
     assert deployment.journals.read() == {}
     sync(platform, deployment, *TABLES)
     assert recorded(deployment) == state
@@ -66,7 +68,7 @@ def test_a_refusal_without_a_word_is_recorded_like_any_other(deployment: Deploym
     with pytest.raises(ApplyFailedError, match="3 of 3 tables failed"):
         sync(Wordless(), deployment, *TABLES)
     records = recorded(deployment).resources.values()
-    assert {(one.status, one.reason) for one in records} == {(Status.FAILED, "no message")}
+    assert {(record.status, record.reason) for record in records} == {(Status.FAILED, "no message")}
 
 
 def test_one_failure_does_not_stop_the_others(platform: FakePlatform, deployment: Deployment) -> None:

@@ -204,7 +204,7 @@ def drift_of(
     catalog: FakeUnityCatalog, deployment: Deployment, *models: Table
 ) -> list[tuple[str, str | None]]:
     report = report_drift(engine_over(catalog, deployment), models)
-    return [(one.field, one.actual) for table in report.drifted for one in table.findings]
+    return [(finding.field, finding.actual) for table in report.drifted for finding in table.findings]
 
 
 CHANGES = replace(
@@ -282,7 +282,9 @@ def test_a_failed_schema_blocks_its_own_tables(catalog: FakeUnityCatalog, deploy
     assert schema.declared is None
     assert state.resources["table.dev.gold.orders"].status is Status.HEALTHY
     assert record(deployment).attempted == ()
-    (checkpoint, *_) = (one for one in state.metadata.checkpoints if one.resource == "schema.dev.silver")
+    (checkpoint, *_) = (
+        checkpoint for checkpoint in state.metadata.checkpoints if checkpoint.resource == "schema.dev.silver"
+    )
     assert checkpoint.statements_done == 2
 
 
@@ -324,12 +326,12 @@ def test_a_killed_run_forgets_neither_the_table_that_it_changed_nor_the_order_of
     with pytest.raises(Kill):
         engine(Faulty(catalog, "`others`", Kill)).sync_tables(models("two"))
     assert state_of(catalog).table_comment == "two"
-    assert [found.field for _, found in report_drift(engine(catalog), models("two")).findings()] == [
+    assert [finding.field for _, finding in report_drift(engine(catalog), models("two")).findings()] == [
         "column order"
     ]
     catalog.run("DROP TABLE `dev`.`silver`.`orders`")
     catalog.run("CREATE TABLE `dev`.`silver`.`orders` (`mail` STRING, `id` BIGINT) USING DELTA COMMENT 'two'")
-    kinds = {found.kind for _, found in report_drift(engine(catalog), models("two")).findings()}
+    kinds = {finding.kind for _, finding in report_drift(engine(catalog), models("two")).findings()}
     assert kinds == {DriftKind.TABLE_REPLACED, DriftKind.COLUMN_ORDER}
 
 
@@ -342,7 +344,7 @@ def test_a_value_that_a_failed_run_was_to_remove_is_drift_if_others_set_it(
     with pytest.raises(ApplyFailedError):
         sync(catalog, deployment, replace(RICH, table_properties={}, tags={}), at="UNSET")
     report = report_drift(engine_over(catalog, deployment), [RICH])
-    assert {found.field for _, found in report.findings()} == {"property ours", "tag domain"}
+    assert {finding.field for _, finding in report.findings()} == {"property ours", "tag domain"}
 
 
 def test_a_replaced_table_that_a_failed_run_was_to_take_over_stays_replaced(
@@ -358,8 +360,8 @@ def test_a_replaced_table_that_a_failed_run_was_to_take_over_stays_replaced(
     catalog.run("CREATE TABLE `dev`.`silver`.`orders` (`id` BIGINT, `mail` STRING) USING DELTA")
     with pytest.raises(ApplyFailedError):
         engine(Faulty(catalog, "GRANT", StatementError)).sync_tables([RICH])
-    found = {one.kind for _, one in report_drift(engine(catalog), [RICH]).findings()}
-    assert DriftKind.TABLE_REPLACED in found
+    kinds_found = {finding.kind for _, finding in report_drift(engine(catalog), [RICH]).findings()}
+    assert DriftKind.TABLE_REPLACED in kinds_found
     engine(catalog).sync_tables([RICH])
     assert not report_drift(engine(catalog), [RICH]).drifted
 
@@ -374,7 +376,7 @@ def test_a_key_that_a_failed_run_was_to_replace_is_drift(
     with pytest.raises(ApplyFailedError):
         sync(catalog, deployment, model, at="DROP CONSTRAINT")
     report = report_drift(engine_over(catalog, deployment), [model])
-    assert [found.field for _, found in report.findings()] == ["primary key theirs"]
+    assert [finding.field for _, finding in report.findings()] == ["primary key theirs"]
 
 
 def test_what_a_killed_run_did_to_a_table_is_no_part_of_later_drift(
@@ -394,6 +396,6 @@ def test_what_a_killed_run_did_to_a_table_is_no_part_of_later_drift(
     assert state_of(catalog).partitioned_by == ("mail",)
     for _ in range(2):
         catalog.run("COMMENT ON TABLE `dev`.`silver`.`orders` IS 'theirs'")
-        kinds = [found.kind for _, found in report_drift(engine(catalog), models).findings()]
+        kinds = [finding.kind for _, finding in report_drift(engine(catalog), models).findings()]
         assert kinds == [DriftKind.TABLE_COMMENT]
         engine(catalog).sync_tables(models)

@@ -37,7 +37,9 @@ def accept(project: CatalogProject) -> str:
 
 def findings(project: CatalogProject) -> list[dict[str, Any]]:
     report = json.loads(project.run("drift --json").stdout)
-    return [found for one in (*report["drifted"], *report["deleted"]) for found in one["findings"]]
+    return [
+        finding for resource in (*report["drifted"], *report["deleted"]) for finding in resource["findings"]
+    ]
 
 
 def test_an_edit_that_no_sync_has_applied_is_named_before_it_is_replaced(project: CatalogProject) -> None:
@@ -56,7 +58,7 @@ def test_accepted_drift_that_no_model_takes_stays_as_protected_as_before(project
     before = project.models.read_text()
     accept(project)
     project.models.write_text(before)  # the pull request was rejected
-    assert [(one["kind"], one["accepted"] is not None) for one in findings(project)] == [
+    assert [(finding["kind"], finding["accepted"] is not None) for finding in findings(project)] == [
         ("column_renamed", True),
         ("table_deleted", True),
     ]
@@ -69,7 +71,9 @@ def test_accepted_drift_that_no_model_takes_stays_as_protected_as_before(project
     reverted = project.run("drift --revert --yes")
     assert reverted.code == 0, reverted.stderr
     assert project.drift() == {}
-    assert {"id", "amount"} == {one.name for one in project.catalog.tables["dev.silver.orders"].state.columns}
+    assert {"id", "amount"} == {
+        column.name for column in project.catalog.tables["dev.silver.orders"].state.columns
+    }
 
 
 def steps(project: CatalogProject) -> tuple[list[tuple[str, str]], dict[str, list[tuple[str, str]]]]:
@@ -78,12 +82,12 @@ def steps(project: CatalogProject) -> tuple[list[tuple[str, str]], dict[str, lis
     return (
         [(step["text"], step["command"]) for step in report["recommendations"]],
         {
-            one["resource"]: [
+            resource["resource"]: [
                 (step["text"], step["command"])
-                for step in one["alternatives"]
+                for step in resource["alternatives"]
                 if not step["text"].startswith("Ignore")
             ]
-            for one in (*report["drifted"], *report["deleted"], *report["schemas"])
+            for resource in (*report["drifted"], *report["deleted"], *report["schemas"])
         },
     )
 
@@ -110,7 +114,7 @@ def test_accepted_drift_that_no_model_has_waits_for_its_merge(project: CatalogPr
     project.models.write_text(before)
     recommended, by_resource = steps(project)
     merge = ("Merge the change of its model, and sync: the drift is accepted", "")
-    assert [found[-1] for found in by_resource.values()] == [merge, merge]
+    assert [advice[-1] for advice in by_resource.values()] == [merge, merge]
     assert ("Or merge the changes of the models, and sync: the drift is accepted", "") in recommended
     assert "--accept" not in str((recommended, by_resource))
 
@@ -164,7 +168,7 @@ def test_drift_that_was_undone_by_hand_is_accepted_no_more(project: CatalogProje
     project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN total TO amount")
     project.run("state sync")
     project.by_hand(BY_HAND[0])
-    (renamed,) = (one for one in findings(project) if one["kind"] == "column_renamed")
+    (renamed,) = (finding for finding in findings(project) if finding["kind"] == "column_renamed")
     assert renamed["accepted"] is None
 
 
@@ -216,7 +220,11 @@ def test_a_plan_says_which_drift_it_undoes_and_whose_it_is(project: CatalogProje
     by = "undoes drift (low), by kim at 2026-01-01 00:"
     assert by in project.run("plan").stdout
     assert by in project.run("plan --markdown").stdout
-    (table,) = (one for one in project.plan()["tables"] if one["table"] == "dev.silver.orders")
+    (table,) = (
+        plan_of_table
+        for plan_of_table in project.plan()["tables"]
+        if plan_of_table["table"] == "dev.silver.orders"
+    )
     (undone,) = (
         change["undoes_drift"]
         for action in table["actions"]
@@ -273,7 +281,7 @@ def test_drift_that_a_killed_run_of_rejected_models_explains_stays_protected(
         assert project.run("sync --yes").code != 0
     project.models.write_text(before)  # the pull request was rejected
     assert ("column_renamed", True) in [
-        (one["kind"], one["accepted"] is not None) for one in findings(project)
+        (finding["kind"], finding["accepted"] is not None) for finding in findings(project)
     ]
     refused = project.run("sync --yes --allow drop_column")
     assert refused.code == 3
@@ -291,7 +299,7 @@ def test_what_the_engine_applied_stays_its_own_when_its_column_is_renamed(projec
     accept(project)
     assert "left_alone" not in project.plan()
     project.sync()
-    assert {one.comment for one in project.catalog.tables["dev.silver.things"].state.columns} == {""}
+    assert {column.comment for column in project.catalog.tables["dev.silver.things"].state.columns} == {""}
 
 
 def test_an_accepted_order_that_was_undone_by_hand_is_accepted_no_more(project: CatalogProject) -> None:
@@ -365,8 +373,8 @@ def test_reverted_drift_is_accepted_no_more(project: CatalogProject) -> None:
     accept(project)
     assert project.run("drift --revert --yes --allow drop_constraint").code == 0
     project.by_hand(check)
-    (found,) = findings(project)
-    assert (found["kind"], found["accepted"]) == ("check", None)
+    (finding,) = findings(project)
+    assert (finding["kind"], finding["accepted"]) == ("check", None)
 
 
 def test_an_order_of_others_follows_a_column_whose_new_name_is_accepted(project: CatalogProject) -> None:

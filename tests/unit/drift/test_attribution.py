@@ -60,9 +60,9 @@ def test_the_latest_commit_that_touched_it(field: str, operation: str, parameter
     )
     if field == "column order":
         commits = commits[3:]
-    found = attribution(difference, commits)
-    assert found is not None
-    assert (found.version, found.who, found.operation) == (6, "user 6", operation)
+    author = attribution(difference, commits)
+    assert author is not None
+    assert (author.version, author.who, author.operation) == (6, "user 6", operation)
 
 
 def changed(version: int, **definition: object) -> Commit:
@@ -96,9 +96,9 @@ def test_a_change_of_another_part_of_a_column_is_not_accused(
     field: str, commits: list[Commit], version: int
 ) -> None:
     difference = Difference(kind=DriftKind.COLUMN_TYPE, change=Change(f"column s.x {field}", "b", "a"))
-    found = attribution(difference, commits[::-1])
-    assert found is not None
-    assert found.version == version
+    author = attribution(difference, commits[::-1])
+    assert author is not None
+    assert author.version == version
 
 
 def added(version: int, name: str, operation: str = "ADD COLUMNS") -> Commit:
@@ -166,8 +166,8 @@ def test_the_commit_that_made_the_change(
     kind: DriftKind, field: str, commits: list[Commit], version: int | None
 ) -> None:
     difference = Difference(kind=kind, change=Change(field, "b", "a"))
-    found = attribution(difference, commits[::-1])
-    assert (found and found.version) == version
+    author = attribution(difference, commits[::-1])
+    assert (author and author.version) == version
 
 
 @pytest.mark.parametrize("text", ["", "not json", "[1, {}, null]", '{"a": {"b": []}}', "[[[["])
@@ -188,12 +188,12 @@ def test_a_write_is_no_author_of_what_no_commit_explains() -> None:
     model = replace(
         MODEL, columns=(Column("id", "bigint", False), MODEL.columns[1]), primary_key=PrimaryKey(["id"])
     )
-    found = detect(
+    detected = detect(
         replace(keys, columns=model.columns),
         state=deployment_state(model),
         history=FakeHistory(commit(4, "WRITE", mode="Append")),
     )
-    (finding,) = [detail.finding for detail in found[0].details]
+    (finding,) = [detail.finding for detail in detected[0].details]
     assert (finding.kind, finding.changed) == (DriftKind.PRIMARY_KEY, None)
     assert finding.last_written == Attribution(who="etl", at=LATER)
 
@@ -228,8 +228,8 @@ def test_the_author_of_a_replacement_created_the_new_table() -> None:
     history = FakeHistory(
         commit(0, "CREATE TABLE"), commit(7, "CREATE OR REPLACE TABLE"), commit(9, "WRITE", mode="Append")
     )
-    (found,) = detect(AS_APPLIED, history=history, versions=FakeVersions("another id"))
-    changed = found.details[0].finding.changed
+    (drifted,) = detect(AS_APPLIED, history=history, versions=FakeVersions("another id"))
+    changed = drifted.details[0].finding.changed
     assert changed is not None
     assert changed.who == "user 7"
 
@@ -237,9 +237,9 @@ def test_the_author_of_a_replacement_created_the_new_table() -> None:
 def test_a_write_that_merges_schemas_is_not_accused_of_what_it_cannot_do() -> None:
     drop = Difference(kind=DriftKind.COLUMN_DROPPED, change=Change("column x", desired="int"))
     commits = [commit(9, "WRITE", canMergeSchema="true"), commit(8, "DROP COLUMNS", columns='["x"]')]
-    found = attribution(drop, commits)
-    assert found is not None
-    assert found.who == "user 8"
+    author = attribution(drop, commits)
+    assert author is not None
+    assert author.who == "user 8"
     assert attribution(drop, commits[:1]) is None
 
 

@@ -65,10 +65,10 @@ def facts(observed: TableState, model: Table = GOVERNED, *, checked_at: datetime
     )
 
 
-def authors(found: DriftFacts) -> dict[str, str | None]:
+def authors(drift_facts: DriftFacts) -> dict[str, str | None]:
     return {
         finding.kind.value: finding.changed.who if finding.changed else None
-        for _, finding in drift_report(found).findings()
+        for _, finding in drift_report(drift_facts).findings()
     }
 
 
@@ -78,8 +78,8 @@ def test_a_deletion_is_put_down_to_the_last_one_who_deleted() -> None:
         event("deleteTable", "ann", 20),
         event("deleteTable", "jo", 50, "dev.silver.other"),
     )
-    found = with_audited_authors(facts(ABSENT), log)
-    ((_, finding),) = drift_report(found).findings()
+    audited = with_audited_authors(facts(ABSENT), log)
+    ((_, finding),) = drift_report(audited).findings()
     assert finding.changed == Attribution(who="bob", at=NOON + timedelta(minutes=40), operation="deleteTable")
     assert log.asked == [({"deleteTable"}, ["dev.silver.orders"], NOON)]
 
@@ -91,8 +91,8 @@ def test_privileges_and_tags_have_authors_and_what_the_log_does_not_tell_has_non
         event("updateTagSecurableAssignments", "jo", 30),
         event("updatePermissions", "the engine", -1),
     )
-    found = with_audited_authors(facts(observed), log)
-    assert authors(found) == {"grant": "bob", "table_tag": "jo", "table_comment": None}
+    audited = with_audited_authors(facts(observed), log)
+    assert authors(audited) == {"grant": "bob", "table_tag": "jo", "table_comment": None}
     assert len(log.asked) == 1
 
 

@@ -60,7 +60,7 @@ def test_a_value_that_was_set_later_is_drift_and_a_sync_clears_it(
     project.declare(WITH_DEFAULTS)
     project.sync()
     project.by_hand(LATER[field])
-    assert [found for _, found in project.drift()[ORDERS]] == [field]
+    assert [field_found for _, field_found in project.drift()[ORDERS]] == [field]
     assert "left_alone" not in project.plan()
     project.sync()
     assert project.drift() == {}
@@ -118,9 +118,10 @@ def test_what_was_there_before_a_policy_became_full_is_no_drift(project: Catalog
     project.configure("tags: full")
     assert project.drift() == {}
     report = json.loads(project.run("drift --json").stdout)
-    assert [(one["resource"], [part["field"] for part in one["changes"]]) for one in report["pending"]] == [
-        (ORDERS, ["tag theirs"])
-    ]
+    assert [
+        (resource["resource"], [part["field"] for part in resource["changes"]])
+        for resource in report["pending"]
+    ] == [(ORDERS, ["tag theirs"])]
     project.sync()
     project.by_hand(tagged)
     assert project.drift() == {ORDERS: [("table_tag", "tag theirs")]}
@@ -196,8 +197,8 @@ def test_a_record_names_the_tables_that_its_foreign_keys_reference(project: Cata
 
     def dependencies() -> list[str]:
         state = json.loads(project.run("state show --json").stdout)
-        found: list[str] = state["resources"]["table.dev.silver.lines"]["dependencies"]
-        return found
+        keys: list[str] = state["resources"]["table.dev.silver.lines"]["dependencies"]
+        return keys
 
     assert dependencies() == ["schema.dev.silver", ORDERS]
     project.declare(

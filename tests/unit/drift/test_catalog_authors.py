@@ -88,14 +88,14 @@ def test_the_author_of_every_change_is_named_if_anything_records_it(
         catalog_project.by_hand(*drift.statements, user=drift.kind.value)
     report: dict[str, Any] = json.loads(catalog_project.run("drift --json").stdout)
     assert all("cannot undo" in note or "shows no history" in note for note in report["notes"])
-    found = {
+    changes_by_kind = {
         finding["kind"]: finding["changed"]
         for part in ("drifted", "deleted", "schemas")
-        for one in report[part]
-        for finding in one["findings"]
+        for resource in report[part]
+        for finding in resource["findings"]
     }
     for drift in changes:
-        changed = found[drift.kind.value]
+        changed = changes_by_kind[drift.kind.value]
         if drift.operation is None:
             assert drift.kind in UNRECORDED
             assert changed is None

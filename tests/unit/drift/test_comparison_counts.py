@@ -97,5 +97,5 @@ def test_a_sync_of_a_changed_table_records_and_confirms_it_besides(counted: Coun
 @pytest.mark.parametrize(("use", "most"), [("drift", 4), ("sync", 3)])
 def test_drift_costs_what_it_takes_to_see_who_undoes_it(counted: Counted, use: str, most: int) -> None:
     counted.catalog.run("COMMENT ON TABLE `dev`.`silver`.`ours` IS 'theirs'")
-    found = counted.of(counted.uses[use], BOTH)
-    assert found == {"ours": most, "adopted": {"drift": 3, "sync": 2}[use]}
+    counts = counted.of(counted.uses[use], BOTH)
+    assert counts == {"ours": most, "adopted": {"drift": 3, "sync": 2}[use]}

@@ -50,9 +50,9 @@ from tests.builders.models import ORDERS, observed, orders
 def test_a_rename_before_the_apply_is_no_drift() -> None:
     renamed = observed(Column("id", "bigint"), Column("full_name", "string"), comment="a table")
     rename = {"oldColumnPath": "name", "newColumnPath": "full_name"}
-    (found,) = detect(renamed, history=FakeHistory(commit(4, "RENAME COLUMN", **rename)))
-    assert kinds([found]) == ["column_renamed"]
-    assert [str(one) for one in irreversible([MODEL], [found])]
+    (drifted,) = detect(renamed, history=FakeHistory(commit(4, "RENAME COLUMN", **rename)))
+    assert kinds([drifted]) == ["column_renamed"]
+    assert [str(refusal) for refusal in irreversible([MODEL], [drifted])]
     assert kinds(detect(renamed, history=FakeHistory(commit(2, "RENAME COLUMN", **rename)))) == [
         "column_dropped",
         "column_added",
@@ -90,8 +90,10 @@ REPLACE = commit(5, "CREATE OR REPLACE TABLE AS SELECT")
 def test_a_catalog_managed_table_that_was_replaced_keeps_its_id_and_is_drift(operation: str) -> None:
     replaced_by = commit(5, operation)
     history = FakeHistory(commit(2, operation), replaced_by, commit(6, "WRITE"))
-    found = detect(CREATED_AGAIN, state=recorded(created_at=BORN), history=history, versions=FakeVersions(ID))
-    (detail,) = found[0].details
+    detected = detect(
+        CREATED_AGAIN, state=recorded(created_at=BORN), history=history, versions=FakeVersions(ID)
+    )
+    (detail,) = detected[0].details
     assert (detail.finding.kind.value, detail.finding.expected) == ("table_replaced", "version 3")
     assert detail.finding.actual == "replaced by version 5"
     assert detail.finding.changed is not None
@@ -117,10 +119,10 @@ def test_a_restore_takes_a_replacement_back() -> None:
         == ()
     )
     of_the_new_table = FakeHistory(commit(4, "WRITE"), REPLACE, restore(7, "5"))
-    found = detect(
+    detected = detect(
         CREATED_AGAIN, state=recorded(created_at=BORN), history=of_the_new_table, versions=FakeVersions(ID)
     )
-    assert kinds(found) == ["table_replaced"]
+    assert kinds(detected) == ["table_replaced"]
 
 
 @pytest.mark.parametrize(
@@ -128,9 +130,11 @@ def test_a_restore_takes_a_replacement_back() -> None:
 )
 def test_the_creation_time_decides_where_the_history_does_not_tell(history: FakeHistory | None) -> None:
     state = recorded(created_at=BORN)
-    found = detect(CREATED_AGAIN, state=state, history=history, versions=FakeVersions(ID), is_thorough=False)
-    assert kinds(found) == ["table_replaced"]
-    (detail,) = found[0].details
+    detected = detect(
+        CREATED_AGAIN, state=state, history=history, versions=FakeVersions(ID), is_thorough=False
+    )
+    assert kinds(detected) == ["table_replaced"]
+    (detail,) = detected[0].details
     assert detail.finding.actual == "created 2026-03-02 12:00:05 UTC"
     refused = detect(CREATED_AGAIN, state=state, history=history, versions=FakeRefusedVersions())
     assert kinds(refused) == ["table_replaced"]
@@ -204,7 +208,7 @@ def test_replacing_an_unmanaged_key_on_a_half_done_table_is_drift() -> None:
     assert kinds(detect(replaced, state=state)) == ["primary_key"]
     snapshot = CatalogState(tables={ORDERS.key: replaced})
     current = synchronized(state, snapshot).resources[resource_key(ORDERS)]
-    assert [one.field for one in current.drift] == ["primary key"]
+    assert [detail.field for detail in current.drift] == ["primary key"]
 
 
 @pytest.mark.parametrize(
@@ -229,10 +233,10 @@ def test_a_known_table_is_not_unmanaged() -> None:
     names = [QualifiedName("dev", "silver", name) for name in ("mine", "theirs")]
     audits = {names[1].key: Audit(created_at=datetime(2026, 1, 2, tzinfo=timezone.utc), created_by="charlie")}
     snapshot = CatalogState(tables={}, other_tables=tuple(names), audits=audits)
-    ((name, found),) = DriftDetector(DriftPolicy()).unmanaged(snapshot, {names[0].key}, now=LATER)
+    ((name, classified),) = DriftDetector(DriftPolicy()).unmanaged(snapshot, {names[0].key}, now=LATER)
     assert name == names[1]
-    assert found.finding.changed is not None
-    assert (found.finding.changed.who, found.finding.kind) == ("charlie", DriftKind.UNMANAGED)
+    assert classified.finding.changed is not None
+    assert (classified.finding.changed.who, classified.finding.kind) == ("charlie", DriftKind.UNMANAGED)
 
 
 def test_of_unmanaged_tables_only_importable_ones_are_recommended() -> None:
@@ -243,18 +247,18 @@ def test_of_unmanaged_tables_only_importable_ones_are_recommended() -> None:
     class DeltaAlone(FakeHistory):
         def read_commits(self, tables: Sequence[QualifiedName]) -> Mapping[str, tuple[Commit, ...]]:
             return {
-                key: found
-                for key, found in super().read_commits(tables).items()
+                key: history_of_key
+                for key, history_of_key in super().read_commits(tables).items()
                 if not key.endswith(".parquet")
             }
 
     unmanaged = DriftDetector(DriftPolicy(), history=DeltaAlone()).unmanaged(snapshot, (), now=LATER)
-    assert [found.finding.actual for _, found in unmanaged] == ["exists", NOT_DELTA, "exists"]
+    assert [classified.finding.actual for _, classified in unmanaged] == ["exists", NOT_DELTA, "exists"]
     facts = DriftFacts(
         environment="test", checked_at=LATER, models=[], observed=snapshot, unmanaged=unmanaged
     )
     report = drift_report(facts)
-    assert [one.text for one in report.recommendations] == [
+    assert [recommendation.text for recommendation in report.recommendations] == [
         "Declare dev.silver.delta, and list the file under models.yaml"
     ]
     for pattern, place in (
@@ -262,8 +266,8 @@ def test_of_unmanaged_tables_only_importable_ones_are_recommended() -> None:
         ("models/*.yml", "models/silver.delta.yml"),
         ("tables/*/*.yml", "tables/silver/delta.yml"),
     ):
-        (one,) = drift_report(replace(facts, model_patterns=("one.yml", pattern))).recommendations
-        assert one.command.endswith(f"--to {place}")
+        (recommendation,) = drift_report(replace(facts, model_patterns=("one.yml", pattern))).recommendations
+        assert recommendation.command.endswith(f"--to {place}")
     assert "note: it exists, and is no Delta table that can be read" in drift_text(report)
 
 
@@ -281,23 +285,25 @@ def test_the_order_is_compared_with_the_one_after_the_apply_and_not_with_the_def
 
 @pytest.mark.parametrize("state", [recorded(column_order=()), recorded(column_order=("name", "id"))])
 def test_moves_that_a_policy_enforces_are_drift_undone_or_pending(state: DeploymentState) -> None:
-    found = observed(*reversed(MODEL.columns), comment="a table")
-    detected = detect(found, state=state)
+    state_now = observed(*reversed(MODEL.columns), comment="a table")
+    detected = detect(state_now, state=state)
     facts = DriftFacts(
         environment="test",
         checked_at=LATER,
         models=[MODEL],
         state=state,
-        observed=CatalogState(tables={ORDERS.key: found}),
+        observed=CatalogState(tables={ORDERS.key: state_now}),
         records=records_of([MODEL]),
         drifted=detected,
         plan_policy=Policy(column_order=ColumnOrder.ENFORCE),
-        reversal=PlannedRevert(resources=frozenset(one.key for one in detected)),
+        reversal=PlannedRevert(resources=frozenset(resource.key for resource in detected)),
     )
     report = drift_report(facts)
     pending = [change.field for table in report.pending for change in table.changes]
     assert pending == ([] if detected else ["column id place"])
-    assert any("--revert" in one.command for one in report.recommendations) == bool(detected)
+    assert any("--revert" in recommendation.command for recommendation in report.recommendations) == bool(
+        detected
+    )
     assert drift_report(replace(facts, plan_policy=Policy())).pending == ()
 
 
@@ -322,7 +328,7 @@ def test_of_entries_that_overlap_the_first_that_has_not_expired_counts_and_none_
         )
     )
     assert report.drifted == ()
-    assert {(one.finding.field, one.reason) for one in report.ignored} == {
+    assert {(ignored.finding.field, ignored.reason) for ignored in report.ignored} == {
         ("column name comment", "wide"),
         ("table comment", "narrow"),
     }

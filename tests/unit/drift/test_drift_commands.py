@@ -115,7 +115,7 @@ def test_a_revert_restores_what_was_applied_and_not_what_the_models_declare_now(
     assert run("drift --revert --yes").code == 0
     report = json.loads(run("drift --json --fail-on low").stdout)
     assert (report["drifted"], report["deleted"]) == ([], [])
-    assert [one["resource"] for one in report["pending"]] == [
+    assert [resource["resource"] for resource in report["pending"]] == [
         f"table.dev.silver.{x}" for x in ("orders", "others")
     ]
 
@@ -125,8 +125,8 @@ def test_severities_are_set_per_field_and_table(catalog: FakeUnityCatalog, run: 
         catalog.run(f"COMMENT ON TABLE `dev`.`silver`.`{table}` IS 'x'")
     configure("drift_severities: [{severity: high, fields: [table_comment], tables: [silver.others]}]")
     report = json.loads(run("drift --json").stdout)
-    found = {one["resource"]: one["findings"][0]["severity"] for one in report["drifted"]}
-    assert found == {"table.dev.silver.orders": "low", "table.dev.silver.others": "high"}
+    severities = {resource["resource"]: resource["findings"][0]["severity"] for resource in report["drifted"]}
+    assert severities == {"table.dev.silver.orders": "low", "table.dev.silver.others": "high"}
     assert "table comment was 'Orders table' and is 'x'" in run("sync --yes").stderr
 
 
@@ -189,7 +189,10 @@ def test_a_table_without_files_is_refused_and_reported_by_its_name(
         assert WITHOUT_FILES in refused.stderr
         assert "others" not in refused.stderr
     report = json.loads(run("drift --json").stdout)
-    kinds = {one["resource"]: [found["kind"] for found in one["findings"]] for one in report["drifted"]}
+    kinds = {
+        resource["resource"]: [finding["kind"] for finding in resource["findings"]]
+        for resource in report["drifted"]
+    }
     assert kinds == {
         "table.dev.silver.orders": ["table_unreadable"],
         "table.dev.silver.others": ["table_comment"],

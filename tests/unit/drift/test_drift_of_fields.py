@@ -26,7 +26,7 @@ def alter(project: CatalogProject, *changes: str) -> None:
 
 def pending(project: CatalogProject) -> list[str]:
     report = json.loads(project.run("drift --json").stdout)
-    return [change["field"] for one in report["pending"] for change in one["changes"]]
+    return [change["field"] for resource in report["pending"] for change in resource["changes"]]
 
 
 def marked(project: CatalogProject) -> list[str]:

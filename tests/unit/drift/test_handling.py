@@ -49,10 +49,12 @@ from tests.fakes.fixed_reader import FixedReader
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 
-def refused(models: Sequence[Table], found: ComparedTable, policy: Policy = NO_POLICY) -> list[DriftRefusal]:
+def refused(
+    models: Sequence[Table], drifted: ComparedTable, policy: Policy = NO_POLICY
+) -> list[DriftRefusal]:
     planner = TablePlanner(policy)
-    plan = planner.plan(models, catalog_of(models, found.observed), records_of([found.declared]))
-    return list(refusals(overwritten_drift(plan, models, [found]), DriftPolicy()))
+    plan = planner.plan(models, catalog_of(models, drifted.observed), records_of([drifted.declared]))
+    return list(refusals(overwritten_drift(plan, models, [drifted]), DriftPolicy()))
 
 
 def test_an_ignored_rename_is_kept_and_is_no_drop() -> None:
@@ -83,15 +85,15 @@ def test_a_renamed_column_is_renamed_back_with_its_data() -> None:
     rename = commit(4, "RENAME COLUMN", oldColumnPath="name", newColumnPath="full_name")
     columns = (Column("id", "bigint"), Column("full_name", "string", comment="x"))
     moved = observed(*columns, comment="a table", properties={"delta.columnMapping.mode": "name"})
-    (found,) = detect(moved, history=FakeHistory(commit(3, "OPTIMIZE"), rename))
-    wanted = restored(found, AS_APPLIED)
+    (drifted,) = detect(moved, history=FakeHistory(commit(3, "OPTIMIZE"), rename))
+    wanted = restored(drifted, AS_APPLIED)
     plan = TablePlanner().restoring().plan([wanted], catalog_of([MODEL], moved))
     assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
         "ColumnRename",
         "SetColumnComments",
     ]
-    assert list(irreversible([wanted], [found])) == []
-    (refusal,) = irreversible([MODEL], [found])
+    assert list(irreversible([wanted], [drifted])) == []
+    (refusal,) = irreversible([MODEL], [drifted])
     assert (
         "Rename it back with `delta-engine -e ENV drift --revert -t dev.silver.orders`, take the new name into "
         "the model" in str(refusal)
@@ -108,9 +110,9 @@ def test_a_renamed_field_is_renamed_back_and_never_replaced_by_an_empty_one() ->
     rename = commit(4, "RENAME COLUMN", oldColumnPath="st.x", newColumnPath="st.`y`")
     state = deployment_state(NESTED)
     (sure,) = detect(moved, state=state, history=FakeHistory(commit(3, "OPTIMIZE"), rename))
-    assert [(one.finding.field, one.finding.expected, one.finding.actual) for one in sure.details] == [
-        ("column st.x", "st.x", "st.y")
-    ]
+    assert [
+        (detail.finding.field, detail.finding.expected, detail.finding.actual) for detail in sure.details
+    ] == [("column st.x", "st.x", "st.y")]
     assert kinds([sure]) == ["column_renamed"]
     wanted = restored(sure, AS_APPLIED)
     assert list(irreversible([wanted], [sure])) == []
@@ -140,9 +142,9 @@ def test_unmanaged_parts_of_a_renamed_column_are_no_drift_and_come_back_with_it(
         table_properties={"delta.columnMapping.mode": "name"},
     )
     history = FakeHistory(commit(3, "OPTIMIZE"), rename)
-    (found,) = detect(moved, state=recorded(whole=Kept(theirs)), history=history)
-    assert kinds([found]) == ["column_renamed"]
-    plan = TablePlanner().restoring().plan([restored(found, AS_APPLIED)], catalog_of([MODEL], moved))
+    (drifted,) = detect(moved, state=recorded(whole=Kept(theirs)), history=history)
+    assert kinds([drifted]) == ["column_renamed"]
+    plan = TablePlanner().restoring().plan([restored(drifted, AS_APPLIED)], catalog_of([MODEL], moved))
     assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
         "ColumnRename"
     ]
@@ -160,22 +162,22 @@ def test_where_the_history_does_not_reach_back_a_drop_may_be_a_rename() -> None:
 
 def test_a_deletion_that_is_ignored_is_not_reverted_by_a_sync() -> None:
     ignore = IgnoreEntry(resource="orders", fields=("*",), reason="on purpose")
-    (found,) = detect(ABSENT, policy=DriftPolicy(ignores=(ignore,)))
-    assert with_ignored_drift([MODEL], [found]) == ()
+    (drifted,) = detect(ABSENT, policy=DriftPolicy(ignores=(ignore,)))
+    assert with_ignored_drift([MODEL], [drifted]) == ()
 
 
 @pytest.mark.parametrize("name", ["name", "Name"])
 def test_a_pending_change_of_a_dropped_column_does_not_switch_the_guard_off(name: str) -> None:
-    (found,) = detect(observed(Column("id", "bigint"), comment="a table"))
+    (drifted,) = detect(observed(Column("id", "bigint"), comment="a table"))
     moved = orders(Column("id", "bigint"), Column(name, "string", comment="new"), comment="a table")
-    assert [refusal.table for refusal in refused([moved], found)] == ["dev.silver.orders"]
+    assert [refusal.table for refusal in refused([moved], drifted)] == ["dev.silver.orders"]
 
 
 def test_what_the_model_includes_is_not_accepted_twice() -> None:
     more = observed(*MODEL.columns, Column("x", "int"), comment="a table")
-    (found,) = detect(more)
+    (drifted,) = detect(more)
     followed = orders(*MODEL.columns, Column("X", "bigint"), comment="a table")
-    assert accepting(followed, found).columns == (*MODEL.columns, Column("x", "int"))
+    assert accepting(followed, drifted).columns == (*MODEL.columns, Column("x", "int"))
 
 
 def test_accepted_foreign_keys_are_written_as_shortly_as_they_can_be() -> None:
@@ -188,21 +190,21 @@ def test_accepted_foreign_keys_are_written_as_shortly_as_they_can_be() -> None:
     ]
     snapshot = CatalogState(tables={ORDERS.key: replace(observed(*MODEL.columns), foreign_keys=tuple(keys))})
     recorded_keys = replace(model, foreign_keys=(keys[0],))
-    (found,) = drifted_tables(
+    (drifted,) = drifted_tables(
         DriftDetector(DriftPolicy()).detect(compare(deployment_state(recorded_keys), snapshot), now=LATER)
     )
-    assert edited(model, found).foreign_keys == (
+    assert edited(model, drifted).foreign_keys == (
         kept,
         ForeignKey(["id"], "customers", ["id"], "by_hand"),
         ForeignKey(["id"], "gold.mails", ["id"], "other_schema"),
     )
-    assert accepting(model, found).foreign_keys == (kept, *keys[1:])
+    assert accepting(model, drifted).foreign_keys == (kept, *keys[1:])
 
 
 def test_other_drift_does_not_move_the_columns_of_the_model() -> None:
     model = orders(Column("a", "int"), Column("b", "int"))
-    found = observed(Column("b", "int"), Column("a", "int"), comment="theirs")
-    (table,) = detect(found, state=deployment_state(model))
+    state_now = observed(Column("b", "int"), Column("a", "int"), comment="theirs")
+    (table,) = detect(state_now, state=deployment_state(model))
     after = edited(model, table)
     assert after.comment == "theirs"
     assert after.columns == model.columns
@@ -217,63 +219,63 @@ def test_each_field_of_a_struct_is_accepted_by_itself() -> None:
     )
     changed = observed(Column("s", "struct<a: bigint, b: bigint>"))
     snapshot = CatalogState(tables={ORDERS.key: changed})
-    (found,) = drifted_tables(
+    (drifted,) = drifted_tables(
         detector.detect(compare(deployment_state(model("int", "int")), snapshot), now=LATER)
     )
-    assert accepting(model("int", "double"), found) == model("bigint", "double")
-    assert restored(found, AS_APPLIED) == model("int", "bigint")
+    assert accepting(model("int", "double"), drifted) == model("bigint", "double")
+    assert restored(drifted, AS_APPLIED) == model("int", "bigint")
 
 
 def test_what_a_sync_reverts_keeps_and_refuses() -> None:
     hotfixed = observed(Column("id", "bigint"), Column("hotfix", "int"), comment="theirs")
     ignore = IgnoreEntry(resource="orders", fields=("table_comment",), reason="known")
-    (found,) = detect(hotfixed, policy=DriftPolicy(ignores=(ignore,)))
-    assert kinds([found]) == ["column_dropped", "column_added", "table_comment"]
-    assert len(reverted_drift(MODEL, found)) == 3
-    assert [refusal.table for refusal in refused([MODEL], found)] == ["dev.silver.orders"]
-    (wanted,) = with_ignored_drift([MODEL], [found])
+    (drifted,) = detect(hotfixed, policy=DriftPolicy(ignores=(ignore,)))
+    assert kinds([drifted]) == ["column_dropped", "column_added", "table_comment"]
+    assert len(reverted_drift(MODEL, drifted)) == 3
+    assert [refusal.table for refusal in refused([MODEL], drifted)] == ["dev.silver.orders"]
+    (wanted,) = with_ignored_drift([MODEL], [drifted])
     assert (wanted.comment, wanted.columns) == ("theirs", MODEL.columns)
-    assert restored(found, AS_APPLIED).comment == "theirs"
-    assert restored(found, AS_APPLIED).columns == MODEL.columns
-    accepted = accepting(MODEL, found)
+    assert restored(drifted, AS_APPLIED).comment == "theirs"
+    assert restored(drifted, AS_APPLIED).columns == MODEL.columns
+    accepted = accepting(MODEL, drifted)
     assert [column.name for column in accepted.columns] == ["id", "hotfix"]
     assert accepted.comment == "a table"  # what is ignored is not accepted either
 
     followed = orders(Column("id", "bigint"), Column("hotfix", "int"), comment="mine")
-    assert reverted_drift(followed, found) == ()
-    assert with_ignored_drift([followed], [found]) == (followed,)
-    assert refused([followed], found) == []
+    assert reverted_drift(followed, drifted) == ()
+    assert with_ignored_drift([followed], [drifted]) == (followed,)
+    assert refused([followed], drifted) == []
 
 
 def test_a_deleted_table_is_made_as_it_was_left() -> None:
     theirs = replace(MODEL, comment="theirs", checks=(CheckConstraint("positive", "id > 0"),))
-    (found,) = detect(ABSENT, state=recorded(whole=Kept(theirs)))
-    assert (restored(found, AS_APPLIED).comment, restored(found, AS_APPLIED).checks) == (
+    (drifted,) = detect(ABSENT, state=recorded(whole=Kept(theirs)))
+    assert (restored(drifted, AS_APPLIED).comment, restored(drifted, AS_APPLIED).checks) == (
         "theirs",
         theirs.checks,
     )
 
 
 def test_a_deleted_table_is_severe_and_is_not_ignored() -> None:
-    (found,) = detect(ABSENT)
-    assert found.details[0].finding.expected == "applied 2026-03-01 12:00:00 UTC by ana@example.com"
-    assert [refusal.table for refusal in refused([MODEL], found)] == ["dev.silver.orders"]
-    assert with_ignored_drift([MODEL], [found]) == (MODEL,)
+    (drifted,) = detect(ABSENT)
+    assert drifted.details[0].finding.expected == "applied 2026-03-01 12:00:00 UTC by ana@example.com"
+    assert [refusal.table for refusal in refused([MODEL], drifted)] == ["dev.silver.orders"]
+    assert with_ignored_drift([MODEL], [drifted]) == (MODEL,)
 
 
 def test_an_order_that_is_enforced_is_reverted_and_one_that_is_ignored_is_kept() -> None:
     reversed_columns = observed(*reversed(MODEL.columns), comment="a table")
     enforced, state = Policy(column_order=ColumnOrder.ENFORCE), recorded(column_order=())
-    (found,) = detect(reversed_columns, state=state)
-    assert reverted_drift(MODEL, found) == ()
-    assert reverted_drift(MODEL, found, enforced) == found.details
-    assert reverted_drift(replace(MODEL, columns=MODEL.columns[::-1]), found, enforced) == ()
+    (drifted,) = detect(reversed_columns, state=state)
+    assert reverted_drift(MODEL, drifted) == ()
+    assert reverted_drift(MODEL, drifted, enforced) == drifted.details
+    assert reverted_drift(replace(MODEL, columns=MODEL.columns[::-1]), drifted, enforced) == ()
     ignore = IgnoreEntry(resource="orders", fields=("column_order",), reason="known")
     (ignored,) = detect(reversed_columns, state=state, policy=DriftPolicy(ignores=(ignore,)))
     (wanted,) = with_ignored_drift([MODEL], [ignored], enforced)
     assert not TablePlanner(enforced).plan([wanted], catalog_of([MODEL], reversed_columns))
     assert TablePlanner(enforced).plan([MODEL], catalog_of([MODEL], reversed_columns))
     severe = DriftPolicy(severities=(SeverityRule(severity=Severity.HIGH),))
-    (found,) = detect(reversed_columns, state=state, policy=severe)
-    assert refused([MODEL], found) == []
-    assert "column order was (id, name)" in str(refused([MODEL], found, enforced)[0])
+    (drifted,) = detect(reversed_columns, state=state, policy=severe)
+    assert refused([MODEL], drifted) == []
+    assert "column order was (id, name)" in str(refused([MODEL], drifted, enforced)[0])

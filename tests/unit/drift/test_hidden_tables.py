@@ -60,7 +60,7 @@ def report(project: CatalogProject) -> Any:
 
 
 def absence(project: CatalogProject) -> Any:
-    ((finding,),) = (one["findings"] for one in report(project)["deleted"])
+    ((finding,),) = (resource["findings"] for resource in report(project)["deleted"])
     return finding["absence"]
 
 
@@ -91,7 +91,11 @@ def test_the_deletion_of_a_hidden_table_is_never_accepted(project: CatalogProjec
         assert "note: dev.silver.orders may be hidden from you. Ask for SELECT on schema" in done.stderr
         assert "dev: 0 tables to accept" in done.stderr + done.stdout
     project.by_hand("COMMENT ON TABLE `dev`.`silver`.`lines` IS 'theirs'")
-    (advice, *_) = [one for one in report(project)["recommendations"] if "--accept" in one["command"]]
+    (advice, *_) = [
+        recommendation
+        for recommendation in report(project)["recommendations"]
+        if "--accept" in recommendation["command"]
+    ]
     assert project.run(advice["command"].removeprefix("delta-engine -e dev ") + " --yes").code == 0
     assert ("name: orders" in project.models.read_text(), "theirs" in project.models.read_text()) == (
         True,
@@ -126,7 +130,7 @@ def assert_kept(project: CatalogProject, lacking: str) -> None:
     """Assert that both tables may be hidden for lack of a right, and that accepting keeps their models."""
     before = project.models.read_text()
     absences = [finding["absence"] for table in report(project)["deleted"] for finding in table["findings"]]
-    assert [(one["may_be_hidden"], one["lacking"]) for one in absences] == [(True, [lacking])] * 2
+    assert [(absence["may_be_hidden"], absence["lacking"]) for absence in absences] == [(True, [lacking])] * 2
     tables = "dev.silver.lines, dev.silver.orders"
     note = f"{tables} may be hidden from you. Ask for {lacking}, and run the command again"
     assert note in report(project)["notes"]
@@ -169,16 +173,20 @@ def test_a_hidden_schema_hides_its_tables(project: CatalogProject) -> None:
     project.by_hand("REVOKE USE SCHEMA ON SCHEMA `dev`.`silver` FROM `team`")
     for table in ("orders", "lines"):
         hide(project, table)
-    found = report(project)
-    assert {one["resource"] for one in (*found["schemas"], *found["deleted"])} == {
-        *("schema.dev.silver", "table.dev.silver.orders", "table.dev.silver.lines")
-    }
+    drift_report_json = report(project)
+    assert {
+        resource["resource"] for resource in (*drift_report_json["schemas"], *drift_report_json["deleted"])
+    } == {*("schema.dev.silver", "table.dev.silver.orders", "table.dev.silver.lines")}
     hidden = [
-        one["findings"][0]["absence"]["may_be_hidden"] for one in (*found["schemas"], *found["deleted"])
+        resource["findings"][0]["absence"]["may_be_hidden"]
+        for resource in (*drift_report_json["schemas"], *drift_report_json["deleted"])
     ]
-    assert (hidden, found["recommendations"]) == ([True] * 3, [])
+    assert (hidden, drift_report_json["recommendations"]) == ([True] * 3, [])
     right = "USE SCHEMA on catalog dev"
-    assert f"dev.silver may be hidden from you. Ask for {right}, and run the command again" in found["notes"]
+    assert (
+        f"dev.silver may be hidden from you. Ask for {right}, and run the command again"
+        in drift_report_json["notes"]
+    )
     before = project.models.read_text()
     assert project.run("drift --accept --yes").code == 0
     assert project.models.read_text() == before
@@ -291,5 +299,8 @@ def test_a_revert_of_a_named_table_creates_it_again(project: CatalogProject) -> 
 
 
 def test_each_backend_says_what_it_hides() -> None:
-    found = [one.visibility for one in (DATABRICKS, DATABRICKS_SPARK, OPEN_SOURCE_CATALOG, OPEN_SOURCE)]
-    assert found == [Visibility.BY_RIGHTS, Visibility.BY_RIGHTS, Visibility.UNKNOWN, Visibility.WHOLE]
+    visibilities = [
+        capabilities.visibility
+        for capabilities in (DATABRICKS, DATABRICKS_SPARK, OPEN_SOURCE_CATALOG, OPEN_SOURCE)
+    ]
+    assert visibilities == [Visibility.BY_RIGHTS, Visibility.BY_RIGHTS, Visibility.UNKNOWN, Visibility.WHOLE]

@@ -76,7 +76,7 @@ def test_a_part_that_goes_with_a_dropped_column_is_not_listed_as_kept(
     project.declare(orders.replace("int}]", "int}, {name: n, type: int}]"), parents)
     project.sync()
     project.by_hand(f"ALTER TABLE {TABLE} {statement}")
-    assert part in {one["key"] for one in project.plan()["left_alone"]}
+    assert part in {part["key"] for part in project.plan()["left_alone"]}
     project.declare(orders, parents)
     project.configure("allow: [drop_column, drop_constraint, drop_column_mask, drop_row_filter]")
     assert "left_alone" not in project.plan()

@@ -63,13 +63,13 @@ def test_attempted_models_follow_a_rename() -> None:
     desired = orders(Column("new", "int", renamed_from="old"))
     record = Recorded.of(orders(), attempted=(attempted,))
     comparison = Comparison.of(desired, CHANGED, record, NO_POLICY)
-    assert [one.columns[0].name for one in comparison.attempted] == ["new"]
+    assert [model.columns[0].name for model in comparison.attempted] == ["new"]
 
 
 def test_a_model_of_more_parts_takes_the_table_over_as_it_is() -> None:
     earlier = Recorded.of(orders(manages=[Part.COLUMNS]))
-    found = with_unmanaged_parts(orders(), observed(comment="theirs"), earlier)
-    assert found == orders(comment="theirs")
+    whole = with_unmanaged_parts(orders(), observed(comment="theirs"), earlier)
+    assert whole == orders(comment="theirs")
 
 
 def test_a_field_that_the_model_renames_is_not_one_of_others() -> None:
@@ -93,8 +93,8 @@ def test_a_killed_run_explains_the_column_that_it_dropped() -> None:
 def test_a_killed_run_explains_nothing_inside_a_field_that_it_has_not_dropped() -> None:
     model = orders(Column("s", "struct<a: int, b: int>"))
     attempted = orders(Column("s", "struct<a: int>"), comment="new")
-    found = observed(Column("s", "struct<a: int, b: int comment 'theirs'>"))
-    assert kinds(drift_after(model, attempted=attempted, observed=found)) == ["column_comment"]
+    state_now = observed(Column("s", "struct<a: int, b: int comment 'theirs'>"))
+    assert kinds(drift_after(model, attempted=attempted, observed=state_now)) == ["column_comment"]
 
 
 def accepted(kind: DriftKind, field: str, actual: str) -> AcceptedDrift:
@@ -130,8 +130,8 @@ def test_after_an_unfinished_run_accepted_drift_stays() -> None:
     for attempted, left in (((), ()), ((orders(comment="new"),), (gone,))):
         resource = with_accepted(model, gone, attempted=attempted)
         state = deployment_state().with_resources({resource_key(ORDERS): resource})
-        (found,) = synchronized(state, snapshot).resources.values()
-        assert found.accepted == left
+        (record_after,) = synchronized(state, snapshot).resources.values()
+        assert record_after.accepted == left
 
 
 RENAMING = orders(Column("n", "int", renamed_from="x"))
@@ -139,7 +139,7 @@ STRUCT, RENAMED_FIELD = orders(Column("s", "struct<a: int>")), Column("s", "stru
 
 
 @pytest.mark.parametrize(
-    ("attempted", "found"),
+    ("attempted", "expected"),
     [
         (RENAMING, []),
         (orders(Column("N", "int", renamed_from="X")), []),
@@ -149,9 +149,11 @@ STRUCT, RENAMED_FIELD = orders(Column("s", "struct<a: int>")), Column("s", "stru
         (orders(Column("m", "int", renamed_from="x")), [DriftKind.COLUMN_RENAMED]),
     ],
 )
-def test_a_killed_run_explains_the_renames_that_it_names(attempted: Table, found: list[DriftKind]) -> None:
+def test_a_killed_run_explains_the_renames_that_it_names(attempted: Table, expected: list[DriftKind]) -> None:
     record, renames = Recorded.of(orders(X), attempted=[attempted]), Renames.of_columns({"x": "n"})
-    assert [one.kind for one in drift_from(record, observed(Column("n", "int")), renames)] == found
+    assert [
+        difference.kind for difference in drift_from(record, observed(Column("n", "int")), renames)
+    ] == expected
 
 
 @pytest.mark.parametrize(
@@ -169,8 +171,8 @@ def test_a_killed_run_explains_the_renames_of_fields_that_it_names(
 def test_attempts_are_compared_under_the_new_names_of_columns() -> None:
     attempted = orders(Column("x", "int", comment="new"))
     record, renames = Recorded.of(orders(X), attempted=[attempted]), Renames.of_columns({"x": "n"})
-    found = drift_from(record, observed(Column("n", "int", comment="new")), renames)
-    assert [one.kind for one in found] == [DriftKind.COLUMN_RENAMED]
+    differences = drift_from(record, observed(Column("n", "int", comment="new")), renames)
+    assert [difference.kind for difference in differences] == [DriftKind.COLUMN_RENAMED]
 
 
 def test_a_late_change_keeps_the_reason_of_its_run() -> None:
@@ -179,8 +181,8 @@ def test_a_late_change_keeps_the_reason_of_its_run() -> None:
     failure = Failure(Status.UNKNOWN, "the catalog lags")
     record = replace(resource, lag=(late,), failure=failure)
     state = deployment_state().with_resources({resource_key(ORDERS): record})
-    (found,) = synchronized(state, CatalogState(tables={ORDERS.key: observed()})).resources.values()
-    assert (found.status, found.reason) == (Status.UNKNOWN, "the catalog lags")
+    (record_after,) = synchronized(state, CatalogState(tables={ORDERS.key: observed()})).resources.values()
+    assert (record_after.status, record_after.reason) == (Status.UNKNOWN, "the catalog lags")
 
 
 def test_an_unmanaged_table_that_a_run_attempted_keeps_its_record() -> None:
@@ -188,8 +190,8 @@ def test_an_unmanaged_table_that_a_run_attempted_keeps_its_record() -> None:
     listed = CatalogState(tables={ORDERS.key: observed()}, other_tables=(name,))
     managed = [resource_key(ORDERS), resource_key(name)]
     unmanaged = synchronized(deployment_state(orders()), listed, managed=managed[:1])
-    known = unmanaged.resources[resource_key(name)]
-    attempted = replace(known, attempts=(Kept(replace(orders(), table_name="taken")),))
+    record_before = unmanaged.resources[resource_key(name)]
+    attempted = replace(record_before, attempts=(Kept(replace(orders(), table_name="taken")),))
     resources = {**unmanaged.resources, resource_key(name): attempted}
     state = unmanaged.with_resources(resources)
     snapshot = CatalogState(tables={ORDERS.key: observed(), name.key: ABSENT})
@@ -210,8 +212,8 @@ def test_an_attempted_table_of_a_schema_that_was_not_read_keeps_its_record() -> 
     record = unfinished(
         tried, Failure(Status.FAILED, "refused"), attempted=(kept(define(orders())),), earlier=None
     )
-    known = {**deployment_state(orders()).resources, resource_key(tried): record}
-    state = msgspec.structs.replace(deployment_state(), resources=known)
+    resources = {**deployment_state(orders()).resources, resource_key(tried): record}
+    state = msgspec.structs.replace(deployment_state(), resources=resources)
     here = CatalogState(tables={ORDERS.key: observed()})
     assert resource_key(tried) in synchronized(state, here, managed=[resource_key(ORDERS)]).resources
     there = replace(here, tables={**here.tables, "dev.gold.other": ABSENT})
@@ -221,22 +223,25 @@ def test_an_attempted_table_of_a_schema_that_was_not_read_keeps_its_record() -> 
 def test_a_killed_run_may_have_moved_columns() -> None:
     record = replace(Recorded.of(orders(Column("id", "bigint"), X)), column_order=("id", "x"))
     moved = observed(X, Column("id", "bigint"))
-    assert [one.kind for one in drift_from(record, moved)] == [DriftKind.COLUMN_ORDER]
+    assert [difference.kind for difference in drift_from(record, moved)] == [DriftKind.COLUMN_ORDER]
     assert drift_from(record.attempting([orders(comment="new")]), moved) == ()
 
 
 def test_the_order_of_columns_follows_their_renames() -> None:
     record = replace(Recorded.of(orders(Column("id", "bigint"), X)), column_order=("id", "x"))
     moved = observed(Column("n", "int"), Column("id", "bigint"))
-    found = drift_from(record, moved, Renames.of_columns({"x": "n"}))
-    assert [(one.kind, one.change.desired) for one in found][-1] == (DriftKind.COLUMN_ORDER, "(id, n)")
+    differences = drift_from(record, moved, Renames.of_columns({"x": "n"}))
+    assert [(difference.kind, difference.change.desired) for difference in differences][-1] == (
+        DriftKind.COLUMN_ORDER,
+        "(id, n)",
+    )
 
 
 def test_a_killed_run_explains_no_change_of_unmanaged_parts() -> None:
     theirs = orders(checks=[CheckConstraint("theirs", "id > 0")])
     record = Recorded.of(orders(), baseline=theirs, attempted=[orders(comment="new")])
     changed = replace(observed(comment="new"), checks=(CheckConstraint("theirs", "id > 1"),))
-    assert [one.change.subject for one in drift_from(record, changed)] == ["check theirs"]
+    assert [difference.change.subject for difference in drift_from(record, changed)] == ["check theirs"]
 
 
 def test_a_rename_of_an_unrecorded_table_is_attempted_too() -> None:
@@ -244,8 +249,8 @@ def test_a_rename_of_an_unrecorded_table_is_attempted_too() -> None:
     table = observed(Column("old", "int"), properties={"delta.columnMapping.mode": "name"})
     plan = TablePlanner().plan([model], catalog_of([model], table))
     assert attempted_by(plan, [model], [], {}) == {resource_key(ORDERS): (kept(define_attempt(model)),)}
-    known = {resource_key(ORDERS): applied(orders(Column("old", "int")))}
-    (_, former) = attempted_by(plan, [model], [], known)[resource_key(ORDERS)]
+    resources = {resource_key(ORDERS): applied(orders(Column("old", "int")))}
+    (_, former) = attempted_by(plan, [model], [], resources)[resource_key(ORDERS)]
     assert former == kept(define(orders(Column("new", "int"))))
 
 
@@ -264,8 +269,8 @@ def test_a_killed_run_that_renames_a_table_explains_its_changes() -> None:
     begun = unfinished(renamed, Failure(Status.FAILED, "killed"), attempted=(Kept(model),), earlier=None)
     state = deployment_state(orders())
     state = state.with_resources({**state.resources, resource_key(renamed): begun})
-    for comment, found in (("mine", []), ("theirs", [DriftKind.TABLE_COMMENT])):
+    for comment, expected in (("mine", []), ("theirs", [DriftKind.TABLE_COMMENT])):
         table = replace(observed(comment=comment), former_name=ORDERS)
         snapshot = CatalogState(tables={renamed.key: table})
-        (one,) = compared(state, snapshot, NO_POLICY, [model]).values()
-        assert [drift.kind for drift in drift_of(one)] == found
+        (resource,) = compared(state, snapshot, NO_POLICY, [model]).values()
+        assert [drift.kind for drift in drift_of(resource)] == expected

@@ -271,20 +271,20 @@ def drift(project: CatalogProject) -> Any:
 def findings(report: Any) -> set[tuple[str, str, str]]:
     """Return resource, kind and field of everything in a report."""
     return {
-        (one["resource"], found["kind"], found["field"])
+        (resource["resource"], finding["kind"], finding["field"])
         for part in PARTS
-        for one in report[part]
-        for found in one["findings"]
+        for resource in report[part]
+        for finding in resource["findings"]
     }
 
 
 def alternatives(report: Any) -> list[tuple[str, Any]]:
     """Return the alternatives of everything in a report, each with its resource."""
     return [
-        (one["resource"], alternative)
+        (resource["resource"], alternative)
         for part in PARTS
-        for one in report[part]
-        for alternative in one["alternatives"]
+        for resource in report[part]
+        for alternative in resource["alternatives"]
     ]
 
 
@@ -325,7 +325,9 @@ def test_a_deletion_is_accepted_with_the_tables_whose_keys_went_with_it_alone(is
         )
     )
     (command,) = (
-        one.command for one in report.recommendations if one.text.startswith("Or take their models")
+        recommendation.command
+        for recommendation in report.recommendations
+        if recommendation.text.startswith("Or take their models")
     )
     both = " -t dev.silver.orders" if is_key_lost else ""
     assert command == f"delta-engine -e test drift --accept -t dev.silver.customers{both}"
@@ -342,8 +344,10 @@ def test_every_alternative_of_a_table_can_be_followed(situations: Situations, na
     report = drift(project)
     refusals = json.loads(project.run("plan --json").stdout).get("refusals", ())
     is_refused = any("outside the engine" in refusal["reason"] for refusal in refusals)
-    assert is_refused == any(one["next_sync"] == "refuses" for part in PARTS for one in report[part])
-    deleted = {one["resource"] for one in report["deleted"]}
+    assert is_refused == any(
+        resource["next_sync"] == "refuses" for part in PARTS for resource in report[part]
+    )
+    deleted = {resource["resource"] for resource in report["deleted"]}
     for resource, alternative in alternatives(report):
         project = situations.make(case)
         if alternative["command"]:
@@ -355,7 +359,7 @@ def test_every_alternative_of_a_table_can_be_followed(situations: Situations, na
             project.sync(f"-t {resource.partition('.')[2]}" if " -t " in alternative["command"] else "")
         kept = {"column_order"} if "the order of columns" in alternative["text"] else set()
         kept |= {"table_replaced"} if "the replacement of tables" in alternative["text"] else set()
-        left = {one for one, kind, _ in findings(drift(project)) if kind not in kept}
+        left = {key for key, kind, _ in findings(drift(project)) if kind not in kept}
         assert resource not in left, alternative
 
 
@@ -394,7 +398,7 @@ def test_it_says_what_the_next_sync_does(
 ) -> None:
     project = situations.make(CASES[name]._replace(policy=policy))
     report = drift(project)
-    (resource,) = [one for part in PARTS for one in report[part]]
+    (resource,) = [resource for part in PARTS for resource in report[part]]
     assert resource["next_sync"] == expected
     done = project.run("sync --yes --allow drop_column")
     assert (done.code == 3) == (expected == "refuses"), done.stderr
@@ -422,7 +426,9 @@ def test_every_recommended_command_can_be_followed(situations: Situations, name:
     project = situations.make(case)
     report = drift(project)
     assert case.kind.value in {kind for _, kind, _ in findings(report)}
-    recommended = [(one["text"], one["command"]) for one in report["recommendations"]]
+    recommended = [
+        (recommendation["text"], recommendation["command"]) for recommendation in report["recommendations"]
+    ]
     assert any("--revert" in command for _, command in recommended) or report["notes"] or name in NO_REVERT
     for number, (text, command) in enumerate(recommended):
         project = situations.make(case) if number else project

@@ -27,7 +27,7 @@ ID, NAME, FULL_NAME = Column("id", "bigint"), Column("name", "string"), Column("
 
 
 def renamed(
-    found: TableState, *pairs: tuple[str, str], model: Table = MODEL, ignored: str | None = None
+    state: TableState, *pairs: tuple[str, str], model: Table = MODEL, ignored: str | None = None
 ) -> ComparedTable:
     """Return the drift of a table whose history has renames."""
     commits = [
@@ -37,7 +37,7 @@ def renamed(
     ignores = (IgnoreEntry(resource="*", fields=(ignored,), reason="known"),) if ignored else ()
     history = FakeHistory(commit(3, "OPTIMIZE"), *commits)
     (drifted,) = detect(
-        found, state=deployment_state(model), history=history, policy=DriftPolicy(ignores=ignores)
+        state, state=deployment_state(model), history=history, policy=DriftPolicy(ignores=ignores)
     )
     return drifted
 
@@ -55,37 +55,39 @@ def test_a_replaced_table_is_reverted_by_no_model() -> None:
 
 def test_an_ignored_rename_is_not_taken_over_a_declared_column() -> None:
     both = replace(MODEL, columns=(ID, NAME, FULL_NAME))
-    found = renamed(RENAMED, ("name", "full_name"), ignored="column_renamed")
-    assert with_ignored_drift([both], [found]) == (both,)
-    assert with_ignored_drift([MODEL], [found]) == (replace(MODEL, columns=(ID, FULL_NAME)),)
+    drifted = renamed(RENAMED, ("name", "full_name"), ignored="column_renamed")
+    assert with_ignored_drift([both], [drifted]) == (both,)
+    assert with_ignored_drift([MODEL], [drifted]) == (replace(MODEL, columns=(ID, FULL_NAME)),)
 
 
 def test_an_ignored_rename_hides_nothing_of_a_declared_column() -> None:
     applied = replace(MODEL, columns=(ID, replace(NAME, comment="old")))
-    found = renamed(
+    drifted = renamed(
         replace(RENAMED, columns=(ID, replace(FULL_NAME, comment="theirs"))),
         ("name", "full_name"),
         model=applied,
         ignored="column_renamed",
     )
-    assert kinds([found]) == ["column_renamed", "column_comment"]
-    assert reverted_drift(applied, found)[1:] == found.details[1:]
+    assert kinds([drifted]) == ["column_renamed", "column_comment"]
+    assert reverted_drift(applied, drifted)[1:] == drifted.details[1:]
     both = replace(applied, columns=(*applied.columns, replace(FULL_NAME, comment="mine")))
-    assert reverted_drift(both, found) == ()
+    assert reverted_drift(both, drifted) == ()
 
 
 STRUCT = orders(Column("st", "struct<x: int, z: string>"))
 
 
 def test_a_model_may_take_the_rename_of_a_column_without_that_of_its_field() -> None:
-    found = renamed(
+    drifted = renamed(
         observed(Column("su", "struct<y: int, z: string>")), ("st", "su"), ("su.x", "su.y"), model=STRUCT
     )
-    assert kinds([found]) == ["column_renamed", "column_renamed"]
+    assert kinds([drifted]) == ["column_renamed", "column_renamed"]
     half = orders(Column("su", "struct<x: int, z: string>"))
-    assert [one.difference.renamed for one in reverted_drift(half, found)] == [(("st", "x"), ("su", "y"))]
+    assert [detail.difference.renamed for detail in reverted_drift(half, drifted)] == [
+        (("st", "x"), ("su", "y"))
+    ]
     whole = orders(Column("su", "struct<y: int, z: string>"))
-    assert reverted_drift(whole, found) == ()
+    assert reverted_drift(whole, drifted) == ()
 
 
 @pytest.mark.parametrize(
@@ -94,10 +96,10 @@ def test_a_model_may_take_the_rename_of_a_column_without_that_of_its_field() -> 
     ids=["without the field", "with the field", "without the column"],
 )
 def test_an_added_field_is_reverted_by_a_model_without_it(model: Table, is_reverted: bool) -> None:
-    (found,) = detect(
+    (drifted,) = detect(
         observed(Column("st", "struct<x: int, z: string, n: int>")), state=deployment_state(STRUCT)
     )
-    assert (reverted_drift(model, found) == found.details) is is_reverted
+    assert (reverted_drift(model, drifted) == drifted.details) is is_reverted
 
 
 def overwritten(detail: ClassifiedDrift) -> OverwrittenDrift:
@@ -108,21 +110,21 @@ def overwritten(detail: ClassifiedDrift) -> OverwrittenDrift:
 
 def test_a_refusal_says_what_is_absent_and_what_is_gone() -> None:
     strict = DriftPolicy(refused_from=Severity.LOW)
-    (found,) = detect(observed(ID, Column("theirs", "int"), comment="a table"))
+    (drifted,) = detect(observed(ID, Column("theirs", "int"), comment="a table"))
     reasons = {
-        one.finding.field: str(refusal)
-        for one in found.details
-        for refusal in refusals([overwritten(one)], strict)
+        detail.finding.field: str(refusal)
+        for detail in drifted.details
+        for refusal in refusals([overwritten(detail)], strict)
     }
     assert "was absent and is int" in reasons["column theirs"]
     assert "was string and is gone" in reasons["column name"]
 
 
 def test_a_model_with_both_names_has_not_taken_the_rename() -> None:
-    found = renamed(RENAMED, ("name", "full_name"))
-    taken = taken_renames([replace(MODEL, columns=(ID, FULL_NAME))], [found])
+    drifted = renamed(RENAMED, ("name", "full_name"))
+    taken = taken_renames([replace(MODEL, columns=(ID, FULL_NAME))], [drifted])
     assert taken[MODEL.key].columns == {"name": "full_name"}
-    assert taken_renames([replace(MODEL, columns=(ID, NAME, FULL_NAME))], [found]) == {}
+    assert taken_renames([replace(MODEL, columns=(ID, NAME, FULL_NAME))], [drifted]) == {}
 
 
 def test_all_of_a_record_is_under_the_new_names() -> None:
@@ -145,18 +147,18 @@ def test_only_renames_are_ignored_renames() -> None:
 def test_a_declared_rename_that_is_done_is_no_longer_one() -> None:
     both = observed(ID, FULL_NAME, Column("new", "string"), comment="a table")
     model = replace(MODEL, columns=(ID, Column("new", "string", renamed_from="name")))
-    for found, refused in ((RENAMED, ["new"]), (both, [])):
-        drifted = renamed(found, ("name", "full_name"))
+    for present, refused in ((RENAMED, ["new"]), (both, [])):
+        drifted = renamed(present, ("name", "full_name"))
         assert [refusal.column for refusal in irreversible([model], [drifted])] == refused
 
 
 def test_a_column_that_the_model_renames_is_not_the_renamed_one() -> None:
     there = observed(ID, FULL_NAME, Column("other", "string"), comment="a table")
     model = replace(MODEL, columns=(ID, NAME, Column("other", "string")))
-    found = renamed(there, ("name", "full_name"), model=model)
+    drifted = renamed(there, ("name", "full_name"), model=model)
     for former, refused in ((None, ["new"]), ("other", [])):
         wanted = replace(MODEL, columns=(ID, Column("new", "string", renamed_from=former)))
-        assert [refusal.column for refusal in irreversible([wanted], [found])] == refused
+        assert [refusal.column for refusal in irreversible([wanted], [drifted])] == refused
 
 
 def test_all_of_a_record_has_the_new_name_of_its_table() -> None:
@@ -164,5 +166,5 @@ def test_all_of_a_record_has_the_new_name_of_its_table() -> None:
     old = replace(MODEL, table_name="former")
     record = Recorded.of(old, baseline=old)
     renamed_table = CatalogState(tables={ORDERS.key: replace(RENAMED, former_name=former)})
-    found = under_new_names({former.key: record}, [MODEL], renamed_table)[ORDERS.key]
-    assert found == Recorded.of(MODEL, baseline=MODEL)
+    renamed_record = under_new_names({former.key: record}, [MODEL], renamed_table)[ORDERS.key]
+    assert renamed_record == Recorded.of(MODEL, baseline=MODEL)

@@ -138,8 +138,8 @@ def test_an_unreadable_table_is_a_finding(project: CatalogProject, monkeypatch: 
         ]
 
     monkeypatch.setattr(project.catalog, "run", unreadable)
-    (found,) = json.loads(project.run("drift --json").stdout)["drifted"]
-    assert [one["kind"] for one in found["findings"]] == ["table_unreadable"]
+    (resource,) = json.loads(project.run("drift --json").stdout)["drifted"]
+    assert [finding["kind"] for finding in resource["findings"]] == ["table_unreadable"]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def project(project: CatalogProject) -> CatalogProject:
 def findings(project: CatalogProject) -> list[dict[str, Any]]:
     report = json.loads(project.run("drift --json").stdout)
     assert report["pending"] == []
-    return [found for one in report["drifted"] for found in one["findings"]]
+    return [finding for resource in report["drifted"] for finding in resource["findings"]]
 
 
 def types(project: CatalogProject) -> str:
@@ -43,10 +43,10 @@ def types(project: CatalogProject) -> str:
 
 
 def test_a_renamed_field_is_one_finding_with_its_author(project: CatalogProject) -> None:
-    found = findings(project)
-    assert {one["expected"]: one["actual"] for one in found} == RENAMES
-    assert {one["kind"] for one in found} == {"column_renamed"}
-    assert {one["changed"]["operation"] for one in found} == {"RENAME COLUMN"}
+    renames = findings(project)
+    assert {finding["expected"]: finding["actual"] for finding in renames} == RENAMES
+    assert {finding["kind"] for finding in renames} == {"column_renamed"}
+    assert {finding["changed"]["operation"] for finding in renames} == {"RENAME COLUMN"}
     assert "column s.old: RENAMED s.old → s.new\n" in project.run("drift").stdout
 
 
@@ -91,7 +91,7 @@ def test_an_ignored_rename_of_a_field_stays(project: CatalogProject) -> None:
     Path("conf/drift-policy.yml").write_text(
         "ignore_drift:\n  - {resource: orders, fields: [column s.old], reason: Known}\n"
     )
-    assert [one["expected"] for one in findings(project)] == ["items.element.k.value.old"]
+    assert [finding["expected"] for finding in findings(project)] == ["items.element.k.value.old"]
     declared = ORDERS.replace("string, struct<old", "string, struct<new")
     project.declare(declared)
     assert not project.plan()["has_changes"]
@@ -109,7 +109,7 @@ def test_a_field_renamed_in_the_model_before_keeps_its_former_names(project: Cat
     project.declare(declared)
     project.sync()
     project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN s.b TO c")
-    assert [(one["kind"], one["expected"], one["actual"]) for one in findings(project)] == [
+    assert [(finding["kind"], finding["expected"], finding["actual"]) for finding in findings(project)] == [
         ("column_renamed", "s.b", "s.c")
     ]
     done = project.run("drift --accept --yes")
@@ -182,6 +182,6 @@ def test_an_ignored_rename_stays_one_after_a_later_apply(project: CatalogProject
     project.declare(ORDERS + ", comment: new")
     project.sync()
     (project.config.parent / "drift-policy.yml").unlink()
-    renamed = {one["field"] for one in findings(project) if one["kind"] == "column_renamed"}
+    renamed = {finding["field"] for finding in findings(project) if finding["kind"] == "column_renamed"}
     assert field in renamed
     assert project.run("sync --yes --allow drop_column").code == 3

@@ -43,7 +43,10 @@ def test_a_sync_that_renames_a_table_never_drops_a_column_that_was_renamed(proje
     assert "renamed to 'total' outside the engine" in refused.stderr
     project.declare(AFTER.replace("name: amount", "name: total"))
     project.sync()
-    assert [one.name for one in project.catalog.tables["dev.silver.sales"].state.columns] == ["id", "total"]
+    assert [column.name for column in project.catalog.tables["dev.silver.sales"].state.columns] == [
+        "id",
+        "total",
+    ]
     assert project.drift() == {}
 
 
@@ -53,7 +56,7 @@ def test_drift_of_a_table_to_be_renamed_can_be_reverted_under_its_former_name(
     project.by_hand(f"COMMENT ON TABLE {ORDERS} IS 'theirs'")
     project.declare(AFTER)
     report = json.loads(project.run("drift --json").stdout)
-    commands = [one["command"] for one in report["recommendations"]]
+    commands = [recommendation["command"] for recommendation in report["recommendations"]]
     assert commands == ["delta-engine -e dev drift --revert", "delta-engine -e dev drift --accept"]
     reverted = project.run("drift --revert --yes -t sales")
     assert reverted.code == 0, reverted.stderr

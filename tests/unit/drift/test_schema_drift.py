@@ -230,15 +230,17 @@ def test_full_ownership_of_tags_and_grants(catalog: FakeUnityCatalog, dev: parti
     Path("conf/dev.yml").write_text(full)
     report = json.loads(dev("drift", "--json").stdout)
     assert (report["drifted"], report["schemas"]) == ([], [])  # the policy is new, and not what it finds
-    assert sum(len(one["changes"]) for one in report["pending"]) == 5
+    assert sum(len(resource["changes"]) for resource in report["pending"]) == 5
     assert dev("sync", "--yes").code == 0
     assert len(catalog.statements) == 5
     changed(catalog, *by_others)
     report = json.loads(dev("drift", "--json").stdout)
-    found = [
-        finding["kind"] for one in (*report["schemas"], *report["drifted"]) for finding in one["findings"]
+    kinds = [
+        finding["kind"]
+        for resource in (*report["schemas"], *report["drifted"])
+        for finding in resource["findings"]
     ]
-    assert sorted(found) == ["column_tag", "grant_added", "schema_grant_added", "schema_tag", "table_tag"]
+    assert sorted(kinds) == ["column_tag", "grant_added", "schema_grant_added", "schema_tag", "table_tag"]
     assert report["pending"] == []
     assert dev("sync", "--yes").code == 0
     assert len(catalog.statements) == 5

@@ -47,8 +47,10 @@ def as_applied() -> TableState:
     return created(WORKED_MODEL)
 
 
-def with_orders(state: DeploymentState, found: TableState, *other_tables: QualifiedName) -> DeploymentState:
-    catalog = CatalogState(tables={ORDERS.key: found}, other_tables=other_tables)
+def with_orders(
+    state: DeploymentState, state_now: TableState, *other_tables: QualifiedName
+) -> DeploymentState:
+    catalog = CatalogState(tables={ORDERS.key: state_now}, other_tables=other_tables)
     return synchronized(state, catalog, managed={KEY})
 
 
@@ -74,13 +76,13 @@ def test_the_half_done_work_of_a_run_is_no_drift(before: Status, after: Status) 
 
 def test_a_table_that_is_gone_is_missing_and_keeps_its_definition() -> None:
     state = deployment_state(WORKED_MODEL)
-    found = with_orders(state, ABSENT)
-    resource = found.resources[KEY]
+    synced = with_orders(state, ABSENT)
+    resource = synced.resources[KEY]
     assert resource.status is Status.MISSING
     assert resource.reason == "the catalog does not show the table"
     assert resource.declared == state.resources[KEY].declared
-    assert found.synced_at == LATER
-    assert with_orders(found, as_applied()).resources == state.resources
+    assert synced.synced_at == LATER
+    assert with_orders(synced, as_applied()).resources == state.resources
 
 
 def test_a_changed_table_is_drifted_and_says_how() -> None:
@@ -91,8 +93,8 @@ def test_a_changed_table_is_drifted_and_says_how() -> None:
         columns=(*as_applied().columns[:2], Column("extra", "int")),
         table_properties={"delta.autoOptimize.optimizeWrite": "false", "foreign": "1"},
     )
-    found = with_orders(state, changed)
-    resource = found.resources[KEY]
+    synced = with_orders(state, changed)
+    resource = synced.resources[KEY]
     assert resource.status is Status.DRIFTED
     assert {difference.field for difference in resource.drift} == {
         "column amount",
@@ -104,7 +106,7 @@ def test_a_changed_table_is_drifted_and_says_how() -> None:
         RecordedDifference(field="table comment", expected="'Orders table'", actual="'by hand'")
         in resource.drift
     )
-    metadata = recorded_table(found, KEY)
+    metadata = recorded_table(synced, KEY)
     assert metadata.actual_checksum not in (None, metadata.schema_checksum)
     assert resource.declared == state.resources[KEY].declared
     assert with_orders(with_orders(state, changed), as_applied()).resources == state.resources
@@ -112,26 +114,26 @@ def test_a_changed_table_is_drifted_and_says_how() -> None:
 
 def test_what_was_not_read_is_left_as_it_is() -> None:
     state = deployment_state(WORKED_MODEL, orders(name="other"))
-    found = synchronized(state, CatalogState(tables={ORDERS.key: ABSENT}), managed=None)
-    assert found.resources["table.dev.silver.other"] is state.resources["table.dev.silver.other"]
+    synced = synchronized(state, CatalogState(tables={ORDERS.key: ABSENT}), managed=None)
+    assert synced.resources["table.dev.silver.other"] is state.resources["table.dev.silver.other"]
 
 
 def test_unmanaged_tables_come_and_go() -> None:
     state = deployment_state(WORKED_MODEL)
     temp = QualifiedName("dev", "silver", "temp")
-    found = with_orders(state, as_applied(), temp)
-    assert found.resources["table.dev.silver.temp"].status is Status.UNMANAGED
-    assert with_orders(found, as_applied(), temp) is found
-    assert with_orders(found, as_applied()).resources == state.resources
-    partial = synchronized(found, CatalogState(tables={ORDERS.key: as_applied()}), managed=None)
-    assert partial is found
+    synced = with_orders(state, as_applied(), temp)
+    assert synced.resources["table.dev.silver.temp"].status is Status.UNMANAGED
+    assert with_orders(synced, as_applied(), temp) is synced
+    assert with_orders(synced, as_applied()).resources == state.resources
+    partial = synchronized(synced, CatalogState(tables={ORDERS.key: as_applied()}), managed=None)
+    assert partial is synced
 
 
 def test_an_unmanaged_table_that_gets_a_model_is_no_longer_unmanaged() -> None:
     temp = orders(name="temp")
-    found = with_orders(deployment_state(WORKED_MODEL), as_applied(), temp.qualified_name)
+    synced = with_orders(deployment_state(WORKED_MODEL), as_applied(), temp.qualified_name)
     catalog = CatalogState(tables={ORDERS.key: as_applied(), temp.qualified_name.key: observed()})
-    again = synchronized(found, catalog, managed={KEY, resource_key(temp.qualified_name)})
+    again = synchronized(synced, catalog, managed={KEY, resource_key(temp.qualified_name)})
     assert "table.dev.silver.temp" not in again.resources
 
 
@@ -173,13 +175,13 @@ def test_documents_are_compared_resource_by_resource() -> None:
         "name",
     )
     after = with_id(after, "table.dev.silver.new", "another")
-    found = {change.key: change for change in compare_states(before, after)}
-    assert {key: change.sign for key, change in found.items()} == {
+    changes = {change.key: change for change in compare_states(before, after)}
+    assert {key: change.sign for key, change in changes.items()} == {
         "table.dev.silver.gone": Sign.REMOVED,
         "table.dev.silver.new": Sign.ADDED,
         KEY: Sign.CHANGED,
     }
-    assert {(part.sign, part.subject) for part in found[KEY].changes} == {
+    assert {(part.sign, part.subject) for part in changes[KEY].changes} == {
         (Sign.CHANGED, "table comment"),
         (Sign.ADDED, "property a"),
         (Sign.REMOVED, "property delta.autoOptimize.optimizeWrite"),
@@ -248,7 +250,7 @@ def test_resources_are_forgotten_and_renamed() -> None:
 def test_what_a_revert_removed_and_the_catalog_still_shows_is_lag(policy: Policy, lag: list[str]) -> None:
     resource = applied(WORKED_MODEL)
     shown = replace(as_applied(), checks=(CheckConstraint("theirs", "id > 0"),))
-    found = confirmed(resource, WORKED_MODEL, shown, earlier=resource, ordered=resource, policy=policy)
-    assert [one.field for one in found.lag] == lag
-    assert found.status is (Status.UNKNOWN if lag else Status.HEALTHY)
-    assert found.column_order == (None if lag else ())  # the model's
+    record_now = confirmed(resource, WORKED_MODEL, shown, earlier=resource, ordered=resource, policy=policy)
+    assert [difference.field for difference in record_now.lag] == lag
+    assert record_now.status is (Status.UNKNOWN if lag else Status.HEALTHY)
+    assert record_now.column_order == (None if lag else ())  # the model's
