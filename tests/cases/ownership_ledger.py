@@ -333,10 +333,13 @@ class Page:
                 return False
             if there is None:
                 return False  # others may remove what they made
-        explained = [{**self.before, **attempt}.get(part) == there for attempt in self.attempts]
+        explained = [
+            {**self.before, **_with_dropped_columns(attempt, base)}.get(part) == there
+            for attempt in self.attempts
+        ]
         is_side_effect = kind == "nullability" or (kind == "constraint" and there is None)
         is_explained = any(explained) or bool(self.attempts and is_side_effect)
-        return not is_explained or self.accepted.get(part) == (there or "")
+        return not is_explained or self.accepted.get(part) == described(part, seen.parts)
 
     def _is_kept(self, part: str, model: Parts, full: Kinds) -> bool:
         column, kind = f"column {column_of(part)}", kind_of(part)
@@ -350,6 +353,12 @@ class Page:
         if kind != "value" or self.declared is None:
             return kind not in full
         return part in self.before or bool(column_of(part) and column not in declared)
+
+
+def _with_dropped_columns(attempt: Parts, base: Parts) -> Parts:
+    """Return an attempt with the parts of what it drops: where the table still has it, no run changed it."""
+    dropped = {part for part in base if kind_of(part) == "column" and part not in attempt}
+    return {part: value for part, value in base.items() if is_inside(holder_of(part), dropped)} | {**attempt}
 
 
 def described(part: str, parts: Parts) -> str:
