@@ -51,18 +51,17 @@ def applied_table(
     earlier: Recorded[Table] | None,
     baseline: Table | None = None,
     full_ownership: tuple[str, ...] | None = None,
-    settles: bool = True,
+    attempts: tuple[Kept[Table], ...] = (),
 ) -> Recorded[Table]:
     """Return the record of a table that matches its model.
 
     Args:
         baseline: the table with its unmanaged parts; None if there are none.
         full_ownership: as the policy has it; None if unknown.
-        settles: whether the apply settled the attempts of unfinished runs.
+        attempts: those of unfinished runs that the apply has not settled.
     """
     definition = define(model)
     before: Recorded[Table] = earlier or Recorded(model.qualified_name)
-    attempts = () if settles else before.attempts
     return Recorded(
         model.qualified_name,
         applied=kept(definition),

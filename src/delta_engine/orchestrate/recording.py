@@ -220,7 +220,7 @@ class Recording:
             earlier=earlier,
             baseline=self._baseline(model, earlier),
             full_ownership=self._owned(earlier),
-            settles=not self._intent.is_revert,
+            attempts=earlier.attempts if earlier is not None and self._intent.is_revert else (),
         )
         if observed.exists and is_unrecorded(earlier):
             record = replace(record, adopted_at=self._recorder.now())
