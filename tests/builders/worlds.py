@@ -87,7 +87,7 @@ class World:
 
     @property
     def full(self) -> Kinds:
-        return frozenset(kind.removesuffix("s") for kind in self.policy.full_ownership)
+        return frozenset(kind.removesuffix("s") for kind in self.policy.fully_owned)
 
     def stored(self, name: str) -> Stored | None:
         """Return a table by its name at first; a model may have renamed it."""

@@ -49,5 +49,5 @@ def test_a_revert_brings_back_every_change(drawn: tuple[Table, ...]) -> None:
     changed = created(later)
     compared = compared_with(record, changed)
     wanted = accepted(compared.baseline, changed, explained(compared))
-    plan = PLANNER.restoring().plan([wanted], orders_in(changed))
+    plan = PLANNER.for_reverts().plan([wanted], orders_in(changed))
     assert drift_from(record, after(plan, orders_in(changed)).tables[KEY]) == ()

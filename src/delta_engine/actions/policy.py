@@ -147,7 +147,7 @@ class Policy:
     max_rewrite_bytes: int | None = None
 
     @property
-    def full_ownership(self) -> tuple[str, ...]:
+    def fully_owned(self) -> tuple[str, ...]:
         """Which of tags and grants are removed where no model declares them. Baselines do not record them."""
         owned = {"grants": self.grants, "tags": self.tags}
         return tuple(name for name, ownership in owned.items() if ownership is Ownership.FULL)

@@ -156,12 +156,14 @@ def _declared(desired: Table, columns: Sequence[Column]) -> tuple[Renames, tuple
     if not declares_renames(desired):
         return NO_RENAMES, ()
     present = {column.key: column for column in columns}
-    wanted = {column.key for column in desired.columns}
+    desired_keys = {column.key for column in desired.columns}
     paths: dict[Path, Path] = {}
     contested: list[tuple[Path, Path]] = []
     for column in desired.columns:
         names = (name.lower() for name in column.renamed_from)
-        former = next((present[name].name for name in names if name in present and name not in wanted), None)
+        former = next(
+            (present[name].name for name in names if name in present and name not in desired_keys), None
+        )
         if former is not None and column.key in present:
             contested.append(((former,), (present[column.key].name,)))
         elif former is not None:

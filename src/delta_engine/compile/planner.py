@@ -48,7 +48,7 @@ class TablePlanner:
     policy: Policy = NO_POLICY
     capabilities: Capabilities = DATABRICKS
 
-    def restoring(self) -> TablePlanner:
+    def for_reverts(self) -> TablePlanner:
         """Return this planner for reverts: its models are what was applied, and undeclared definitions are removed."""
         return replace(self, policy=replace(self.policy, definitions=Ownership.FULL))
 

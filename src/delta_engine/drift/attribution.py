@@ -229,7 +229,7 @@ ACTIONS: Final[Mapping[DriftKind, str]] = MappingProxyType(
 )
 """The audited event of each kind of drift. Not `updateTables`: a write to a table may cause that event, too."""
 
-_Change = tuple[DriftKind, str]
+_DriftKey = tuple[DriftKind, str]
 """The kind of a change, and the dotted name of its table or schema in lower case."""
 
 
@@ -261,7 +261,7 @@ def with_audited_authors(facts: DriftFacts, log: AuditLogReader) -> DriftFacts:
     )
 
 
-def _unexplained(facts: DriftFacts) -> Iterator[tuple[_Change, datetime]]:
+def _unexplained(facts: DriftFacts) -> Iterator[tuple[_DriftKey, datetime]]:
     for resource in facts.drifted:
         applied_at = resource.record.deployed_at
         for detail in resource.drift:
@@ -269,7 +269,7 @@ def _unexplained(facts: DriftFacts) -> Iterator[tuple[_Change, datetime]]:
                 yield (detail.finding.kind, resource.name.key), applied_at
 
 
-def _author(change: _Change, applied_at: datetime, events: Sequence[AuditEvent]) -> Attribution | None:
+def _author(change: _DriftKey, applied_at: datetime, events: Sequence[AuditEvent]) -> Attribution | None:
     """Return the author of the newest change of a kind; None if several principals made some."""
     kind, name = change
     candidates = [
@@ -282,7 +282,7 @@ def _author(change: _Change, applied_at: datetime, events: Sequence[AuditEvent])
     return Attribution(who=candidates[0].who, at=candidates[0].at, operation=candidates[0].action)
 
 
-def _with_author(finding: Finding, name: str, authors: Mapping[_Change, Attribution | None]) -> Finding:
+def _with_author(finding: Finding, name: str, authors: Mapping[_DriftKey, Attribution | None]) -> Finding:
     author = authors.get((finding.kind, name))
     if finding.changed is not None or author is None:
         return finding

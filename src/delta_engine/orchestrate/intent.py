@@ -24,7 +24,7 @@ class Undo:
     Args:
         run: the run's id.
         models: the tables as they were declared. Columns that the run renamed name their present names.
-        wanted: the same with the unmanaged parts of then.
+        baselines: the same with the unmanaged parts of then.
         former: the records from before the run, by `QualifiedName.key`.
         restores: the tables that only RESTORE brings back.
         restored: the keys of these tables, and of those that an undo that did not finish has restored.
@@ -35,7 +35,7 @@ class Undo:
 
     run: str
     models: tuple[Table, ...] = ()
-    wanted: tuple[Table, ...] = ()
+    baselines: tuple[Table, ...] = ()
     former: Mapping[str, Recorded[Table]] = field(default_factory=dict)
     restores: Mapping[QualifiedName, RestoreTable] = field(default_factory=dict)
     restored: frozenset[str] = frozenset()

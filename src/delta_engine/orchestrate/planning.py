@@ -129,7 +129,7 @@ def _planned(
     is_whole = not basis.is_partial or bool(undo and undo.schemas)
     intent = Intent(
         planner=planner,
-        tables=with_ignored_drift((undo and undo.wanted) or basis.models, drifted, planner.policy),
+        tables=with_ignored_drift((undo and undo.baselines) or basis.models, drifted, planner.policy),
         schemas=with_ignored_drift(environment.schemas, drifted, planner.policy),
         records={**records, **schema_records(basis.state)} if is_whole else records,
         removed=rows_to_drop(environment, basis, declared_by(records)),
@@ -188,7 +188,7 @@ def draft_revert(
         basis.observed,
         tables={**basis.observed.tables, **{resource.name.key: resource.observed for resource in changed}},
     )
-    planner = environment.planner.restoring()
+    planner = environment.planner.for_reverts()
     intent = Intent(
         planner=planner,
         tables=tuple(restored(resource, planner.policy) for resource in changed),

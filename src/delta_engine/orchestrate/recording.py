@@ -273,8 +273,8 @@ class Recording:
                 continue
             observed = self._observed.table(model.qualified_name)
             record = with_agreed_order(earlier, model, observed)
-            if record.full_ownership != self._intent.policy.full_ownership:
-                record = replace(record, full_ownership=self._intent.policy.full_ownership)
+            if record.full_ownership != self._intent.policy.fully_owned:
+                record = replace(record, full_ownership=self._intent.policy.fully_owned)
             if model.key in versions:
                 record = with_version(record, versions[model.key], observed.audit.created_at)
             if record is not earlier:
@@ -344,7 +344,7 @@ class Recording:
     def _owned(self, earlier: AnyRecord | None) -> tuple[str, ...] | None:
         """Return the recorded ownership of tags and grants. A revert changes nothing but drift."""
         policy = self._intent.policy
-        return earlier.full_ownership if earlier and self._intent.is_revert else policy.full_ownership
+        return earlier.full_ownership if earlier and self._intent.is_revert else policy.fully_owned
 
     def _takes_renames(self, model: Table) -> bool:
         return model.key in self._column_renames and model.key not in self._ignored_renames

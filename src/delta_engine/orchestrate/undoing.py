@@ -116,18 +116,18 @@ def draft_undo(environment: Environment, state: DeploymentState | None, request:
     schemas = tuple(change.schema for change in changes if change.schema is not None)
     environment = replace(environment, schemas=schemas)
     former = _with_histories(environment, [table for table in map(_former, changes) if table is not None])
-    basis = with_statuses(observe(environment, [table.wanted for table in former], state, is_partial=True))
+    basis = with_statuses(observe(environment, [table.baseline for table in former], state, is_partial=True))
     basis = _with_created(environment, basis, with_recorded_grants(created, state))
     able: list[_FormerTable] = []
     for table in former:
-        if problem := table.problem(basis.observed.table(table.wanted.qualified_name)):
+        if problem := table.problem(basis.observed.table(table.baseline.qualified_name)):
             refused.append(_refusal(table.name, problem))
         else:
             able.append(table)
     undo = Undo(
         run=past.run,
         models=tuple(table.model for table in able),
-        wanted=tuple(table.wanted for table in able),
+        baselines=tuple(table.baseline for table in able),
         former={table.model.key: table.before for table in able},
         restores={table.model.qualified_name: table.restore for table in able if table.restore is not None},
         restored=frozenset(
@@ -155,7 +155,7 @@ def _past_run(environment: Environment, state: DeploymentState | None, run: str 
     return past
 
 
-def _left_changes(past: PastRun, current: Mapping[str, AnyRecord], request: UndoRequest) -> list[_Change]:
+def _left_changes(past: PastRun, current: Mapping[str, AnyRecord], request: UndoRequest) -> list[_RunChange]:
     """Return the changes to undo; raise `ConfigError` if there are none."""
     changes = [
         change for change in _changes(past, current) if request.covers(change.name) and not change.is_undone
@@ -167,7 +167,7 @@ def _left_changes(past: PastRun, current: Mapping[str, AnyRecord], request: Undo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Change:
+class _RunChange:
     """What a run did to a table or schema.
 
     Args:
@@ -247,16 +247,16 @@ def _changed_since(name: QualifiedName | SchemaName, run: str | None) -> Refused
     return _refusal(name, f"run {run} has changed it since", f"Undo that run first: {undo}.")
 
 
-def _changes(past: PastRun, current: Mapping[str, AnyRecord]) -> Iterator[_Change]:
+def _changes(past: PastRun, current: Mapping[str, AnyRecord]) -> Iterator[_RunChange]:
     """Yield what the run did to each table and schema, sorted by key; `current` has the present records."""
     renamed = set()
     for key, after in sorted(past.changed.items()):
         now, before = current.get(key), past.record_before(key)
         renamed |= {str(before.name)} if before else set()
-        yield _Change(name=after.name, run=past.run, before=before, after=after, now=now)
+        yield _RunChange(name=after.name, run=past.run, before=before, after=after, now=now)
     for removed in past.removed.values():
         if str(removed.name) not in renamed:
-            yield _Change(name=removed.name, run=past.run, before=removed, after=None, now=None)
+            yield _RunChange(name=removed.name, run=past.run, before=removed, after=None, now=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,7 +268,7 @@ class _FormerTable:
         before: its record before the run.
         after: the record that the run left.
         model: as it was declared. It names the present names of what the run renamed.
-        wanted: the same with the unmanaged parts of then.
+        baseline: the same with the unmanaged parts of then.
         begun_at: the version from before an undo that did not finish; None if there was none.
         commits: its history, newest first; None if it was not read.
     """
@@ -277,7 +277,7 @@ class _FormerTable:
     before: Recorded[Table]
     after: Recorded[Table]
     model: Table
-    wanted: Table
+    baseline: Table
     begun_at: int | None = None
     commits: Sequence[Commit] | None = None
 
@@ -314,7 +314,7 @@ class _FormerTable:
             self,
             commits=commits,
             model=with_former_names(self.model, renamed),
-            wanted=with_former_names(self.wanted, renamed),
+            baseline=with_former_names(self.baseline, renamed),
         )
 
     def problem(self, observed: TableState) -> str:
@@ -325,12 +325,12 @@ class _FormerTable:
             return why
         change = self.after.change
         if self.restore is None and change is not None and change.needs_restore and not self.is_restored:
-            if why := why_hidden(self.wanted, observed):
+            if why := why_hidden(self.baseline, observed):
                 return why
             return "only RESTORE brings its values back, and its version from before the run is not known"
         if self.restore is not None:
             others = [commit for commit in self.commits or () if not self._is_of_undo(commit)]
-            return why_not_restored(self.after, self.restore, self.wanted, observed, others)
+            return why_not_restored(self.after, self.restore, self.baseline, observed, others)
         declared, present = _columns(self.model), {column.key for column in observed.columns}
         if self.commits is None and declared - present and present - declared:
             why = HISTORY_HIDDEN if is_protected(observed) else "its history cannot be read"
@@ -344,7 +344,7 @@ class _FormerTable:
         return commit.version > self.begun_at and commit.operation in DEFINITIONS
 
 
-def _former(change: _Change) -> _FormerTable | None:
+def _former(change: _RunChange) -> _FormerTable | None:
     """Return a table that was recorded before the run, and was not changed since."""
     before, after, name = change.before, change.after, change.name
     if not (change.is_last and is_of_table(before) and is_of_table(after)):
@@ -357,7 +357,7 @@ def _former(change: _Change) -> _FormerTable | None:
         before=before,
         after=after,
         model=replace(before.declared, renamed_from=former_names),
-        wanted=replace(before.baseline, renamed_from=former_names),
+        baseline=replace(before.baseline, renamed_from=former_names),
         begun_at=change.later.version if change.later and change.later.undoes == change.run else None,
     )
 

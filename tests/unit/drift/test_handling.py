@@ -87,7 +87,7 @@ def test_a_renamed_column_is_renamed_back_with_its_data() -> None:
     moved = observed(*columns, comment="a table", properties={"delta.columnMapping.mode": "name"})
     (drifted,) = detect(moved, history=FakeHistory(commit(3, "OPTIMIZE"), rename))
     wanted = restored(drifted, AS_APPLIED)
-    plan = TablePlanner().restoring().plan([wanted], catalog_of([MODEL], moved))
+    plan = TablePlanner().for_reverts().plan([wanted], catalog_of([MODEL], moved))
     assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
         "ColumnRename",
         "SetColumnComments",
@@ -144,7 +144,7 @@ def test_unmanaged_parts_of_a_renamed_column_are_no_drift_and_come_back_with_it(
     history = FakeHistory(commit(3, "OPTIMIZE"), rename)
     (drifted,) = detect(moved, state=recorded(whole=Kept(theirs)), history=history)
     assert kinds([drifted]) == ["column_renamed"]
-    plan = TablePlanner().restoring().plan([restored(drifted, AS_APPLIED)], catalog_of([MODEL], moved))
+    plan = TablePlanner().for_reverts().plan([restored(drifted, AS_APPLIED)], catalog_of([MODEL], moved))
     assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
         "ColumnRename"
     ]
