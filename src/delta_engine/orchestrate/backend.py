@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -175,13 +174,14 @@ def lazy_embedded_backend(
     """Return the same as `embedded_backend`, with a session that opens for the first statement.
 
     Args:
-        notify: gets a note of one table for which the session has to open.
+        notify: gets a note of the first table for which the session has to open.
     """
     session = LazySparkSqlRunner(open_session)
-    first = Lock()  # tables are read in threads
+    noted: set[QualifiedName] = set()
 
     def note_start(table: QualifiedName, reason: str) -> None:
-        if not session.is_open and first.acquire(blocking=False):
+        if not (noted or session.is_open):
+            noted.add(table)
             notify(_START_TO_READ.format(table=table, reason=reason))
 
     backend = _embedded_backend(

@@ -23,7 +23,7 @@ from delta_engine.backends import error_conditions
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
 from delta_engine.backends.spark_catalogs import catalog_way_out
 from delta_engine.backends.spark_sql_runner import DeltaSchema
-from delta_engine.backends.sql_runner import SqlRunner, query_each
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError, raise_all
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.sql.queries import (
@@ -346,7 +346,7 @@ class SparkDeltaReader:
         )
 
     def _read(self, found_tables: FoundTables, models: Mapping[str, Table]) -> dict[str, TableState]:
-        described = dict(query_each(self.describe, found_tables.existing, self._parallelism))
+        described = {table: self.describe(table) for table in found_tables.existing}
         if None in described.values():
             self._start()
 
