@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copyreg
 import json
 import shlex
 import sys
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from threading import Lock
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 import pytest
 
@@ -25,6 +29,7 @@ from delta_engine.state.states import ABSENT, CatalogState, state_of
 from tests.builders.deployment import applied, deployment_state
 from tests.builders.detection import LATER, compare
 from tests.builders.models import orders
+from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.catalog_project import CatalogProject
 from tests.projects.commandline import CommandLine, Result
 
@@ -69,6 +74,14 @@ TABLES = {
     "counted": COUNTED,
     "outside": OUTSIDE,
 }
+
+
+# `deepcopy` of a catalog meets both.
+copyreg.pickle(MappingProxyType, lambda mapping: (MappingProxyType, (dict(mapping),)))
+copyreg.pickle(type(Lock()), lambda _lock: (Lock, ()))
+
+Synced: TypeAlias = dict[str, tuple[dict[Path, bytes], FakeUnityCatalog]]
+"""The files of a project and its catalog after a sync, by its configuration and models."""
 
 
 class Case(NamedTuple):
@@ -223,10 +236,13 @@ PARTS = ("drifted", "deleted", "schemas", "unmanaged")
 class Situations:
     """Makes fresh copies of a situation, and runs commands in the last one."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> None:
+    def __init__(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine, synced: Synced
+    ) -> None:
         self._folder = folder
         self._monkeypatch = monkeypatch
         self._delta_engine = delta_engine
+        self._synced = synced
         self._made = 0
 
     def make(self, case: Case) -> CatalogProject:
@@ -244,11 +260,28 @@ class Situations:
             schemas=SILVER,
         )
         project.models.with_name("others.yml").write_text(OTHERS)
-        project.sync()
+        self._sync(project)
         for sql in case.statements:
             project.by_hand(sql.format(**places))
             project.catalog.files.clear()  # the files of dropped tables are removed as well
         return project
+
+    def _sync(self, project: CatalogProject) -> None:
+        """Sync a project, or take over what the sync of an equal one left."""
+        folder = project.config.parent.parent
+        declared = project.config.read_text() + project.models.read_text()
+        if declared not in self._synced:
+            project.sync()
+            kept = {
+                path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+            }
+            self._synced[declared] = kept, deepcopy(project.catalog)
+            return
+        files, catalog = self._synced[declared]
+        for path, content in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
+        project.catalog = deepcopy(catalog)
 
     def follow(self, command: str) -> Result:
         """Run a recommended command without a terminal."""
@@ -258,9 +291,16 @@ class Situations:
         return self._delta_engine(*arguments, *(["--yes"] if asks else []))
 
 
+@pytest.fixture(scope="module")
+def synced() -> Synced:
+    return {}
+
+
 @pytest.fixture
-def situations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> Situations:
-    return Situations(tmp_path, monkeypatch, delta_engine)
+def situations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine, synced: Synced
+) -> Situations:
+    return Situations(tmp_path, monkeypatch, delta_engine, synced)
 
 
 def drift(project: CatalogProject) -> Any:
