@@ -1,4 +1,4 @@
-"""The ports of files beside the documents: versions, journals and reports."""
+"""The ports of files next to the documents: versions, journals and reports."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class Files(Protocol):
         """Return all files below a folder; empty if the folder does not exist."""
 
     def delete(self, name: str) -> None:
-        """Delete a file; a missing file is no error."""
+        """Delete a file; a missing file is not an error."""
 
 
 class JournalFiles(Files, Protocol):
     """Files whose folders can be deleted as a whole."""
 
     def delete_folder(self, folder: str) -> None:
-        """Delete a folder with all its files; a missing folder is no error."""
+        """Delete a folder with all its files; a missing folder is not an error."""
 
 
 class ReportFiles(Protocol):
-    """Keeps the latest report of each kind beside the documents."""
+    """Keeps the latest report of each kind next to the documents."""
 
     def write(self, name: str, data: bytes) -> str:
         """Write or replace a report such as `prod.drift.html`; return its place."""

@@ -161,7 +161,7 @@ UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def identity_in(data: bytes) -> DocumentIdentity:
-    """Return the identity in a document's bytes, missing parts empty; raises `UNDECODABLE` if it is no document."""
+    """Return the identity in a document's bytes, missing parts empty; raises `UNDECODABLE`."""
     return msgspec.json.decode(data, type=DocumentIdentity)
 
 

@@ -55,7 +55,7 @@ class JournalStore(Protocol):
         """Return the entries of every journal, in order, by run id."""
 
     def remove(self, run_id: str) -> None:
-        """Remove a run's journal; a missing journal is no error."""
+        """Remove a run's journal; a missing journal is not an error."""
 
 
 class LockRecords(Protocol):

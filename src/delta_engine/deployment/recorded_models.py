@@ -86,7 +86,7 @@ def _renamed(
 
 
 def with_recorded_grants(models: Iterable[_Declared], state: DeploymentState | None) -> tuple[_Declared, ...]:
-    """Return models for a reader, with the recorded grants of their table or schema beside their own.
+    """Return models for a reader, with the recorded grants of their table or schema in addition to their own.
 
     Without them, a grant that a model no longer names may look revoked: see `CatalogReader.snapshot`.
     """

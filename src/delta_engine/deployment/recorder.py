@@ -1,6 +1,6 @@
 """Keeps the deployment state of one locked run: loads it, journals its changes, saves it.
 
-An interrupted run saves nothing. Its journal lies beside the document, so that a killed run leaves a record without a
+An interrupted run saves nothing. Its journal lies next to the document, so that a killed run leaves a record without a
 full save per table. The next locked run replays it if it fits the document: same state id, same serial.
 """
 

@@ -60,7 +60,7 @@ def environment_record(name: str, host: str, variables: Mapping[str, str]) -> En
 
 
 def first_document(facts: RunFacts, *, now: datetime) -> DeploymentState:
-    """Return the document of an environment that has none."""
+    """Return the document of an environment without a document."""
     return DeploymentState(
         schema_uri=SCHEMA_URI,
         version=VERSION,

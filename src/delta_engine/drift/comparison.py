@@ -175,7 +175,7 @@ def explained(resource: ComparedResource) -> tuple[Difference, ...]:
 
 
 def beyond_drift(resource: ComparedResource, policy: Policy) -> Iterator[Difference]:
-    """Yield what a policy would remove and is no drift: tags and grants from before it became `full`."""
+    """Yield what a policy would remove and is not drift: tags and grants from before it became `full`."""
     if {*policy.fully_owned} <= {*resource.policy.fully_owned}:
         return
     drift = tuple(_differences(resource.baseline, resource.observed, resource.policy))

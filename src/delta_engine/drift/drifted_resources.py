@@ -195,7 +195,8 @@ class Compared(Generic[Model_co, State_co]):
         record: what the deployment state has of it.
         model_name: its name in the models: another one than the recorded name while a rename of the table is pending.
         policy: decides which undeclared parts are drift.
-        attempted: what unfinished runs attempted. What they left behind is no drift. An unfinished schema has none.
+        attempted: what unfinished runs attempted. What they left behind is not drift. An unfinished schema has no
+            attempts.
         renames: the later renames of columns and fields.
         changes: what differs from the baseline; empty if it does not exist.
         is_history_whole: whether the history of a table reaches back to the apply, so that renames are known.

@@ -250,7 +250,7 @@ def edits_to_replace(model: Securable, drifted: ComparedResource) -> Iterator[Ch
 
 
 def restored(drifted: Compared[Model, Any], policy: Policy) -> Model:
-    """Return the baseline with all that is no drift, or ignored. Renamed columns are renamed back."""
+    """Return the baseline with all differences that are not drift, or are ignored. Renamed columns are renamed back."""
     if not drifted.observed.exists:
         return drifted.baseline
     kept = [detail.difference for detail in drifted.details if detail.ignored_by is not None]

@@ -66,8 +66,8 @@ class Backend:
 
     Args:
         host: the workspace's URL; empty if unknown.
-        principals: reads the current principal and its privileges; None where the platform has none.
-        policies: reads the policies (ABAC) that reach a table; None where the platform has none.
+        principals: reads the current principal and its privileges; None where the platform has no privileges.
+        policies: reads the policies (ABAC) that reach a table; None where the platform has no policies.
         locations: describes Delta tables by their locations; None where tables are folders.
         start: opens what runs statements, such as a Spark session, unless it is open; the first statement also does.
     """

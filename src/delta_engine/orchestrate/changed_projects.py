@@ -23,7 +23,7 @@ def changed_projects(folders: Iterable[ProjectFolder], environment: str, since: 
         since: a commit, a branch or a tag. Its changes since the common ancestor do not count.
 
     Raises:
-        ConfigError: this is no git repository, or there is no such commit.
+        ConfigError: this is not a git repository, or the commit does not exist.
     """
     changed = compared_with(since, Path.cwd()).changed
     return [folder for folder in folders if _has_changed(folder, environment, changed)]

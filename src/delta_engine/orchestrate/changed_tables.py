@@ -57,7 +57,7 @@ def since_commit(project: Project, since: str, globs: Sequence[str] = ()) -> Cha
         globs: select among these tables; all by default.
 
     Raises:
-        ConfigError: the project is in no git repository, or there is no such commit.
+        ConfigError: the project is not in a git repository, or the commit does not exist.
         InvalidCommandError: a glob selects no declared table.
     """
     narrower = selected(project, globs)

@@ -45,7 +45,7 @@ def write_consents(
 
 
 def write_reasons(conf_dir: Path, reason: str) -> tuple[Path, ...]:
-    """Write the reason into the entries that have none yet; return the changed files.
+    """Write the reason into the entries without a reason; return the changed files.
 
     Raises:
         ConfigError: a file cannot be read.

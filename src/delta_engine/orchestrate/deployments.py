@@ -99,7 +99,7 @@ def open_deployment(
 
 
 def open_report_files(settings: Settings) -> ReportFiles:
-    """Open the place for reports, beside the deployment state; with a local copy, beside the remote one."""
+    """Open the place for reports, next to the deployment state; with a local copy, next to the remote document."""
     match settings.state_backend.place:
         case LocalState(path=path):
             return LocalFiles(path)

@@ -101,7 +101,7 @@ def compared_with(since: str, folder: Path) -> ComparedRepository:
         since: a commit, a branch or a tag. Its changes since the common ancestor do not count.
 
     Raises:
-        ConfigError: the folder is in no git repository, or there is no such commit.
+        ConfigError: the folder is not in a git repository, or the commit does not exist.
     """
     root = Path(_git(folder, "rev-parse", "--show-toplevel")[0])
     commit = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{since}^{{commit}}")

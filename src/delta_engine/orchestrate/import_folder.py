@@ -76,7 +76,7 @@ class ModelFolder:
         return self.path / _stem(name.schema) / f"{_stem(name.table)}.yml"
 
     def file_of_schema(self, schema: str) -> Path:
-        """Return the file of a schema: of its tables, or beside the folder of their files."""
+        """Return the file of a schema: of its tables, or next to the folder of their files."""
         return self.path / f"{_stem(schema)}.yml"
 
 

@@ -135,7 +135,7 @@ def find_targets(backend: Backend, target: str, scope: Scope) -> Targets:
     """List the tables that a target names.
 
     Raises:
-        ConfigError: the target is no name, or has no table to import.
+        ConfigError: the target is not a name, or has no table to import.
     """
     match [part.strip() for part in target.split(".")]:
         case [catalog, schema, table] if catalog and schema and table:

@@ -190,7 +190,7 @@ def load_rules(settings: Settings) -> RuleSet:
     """Return the engine's rules and the project's own.
 
     Raises:
-        ConfigError: one cannot be loaded, or is no rule.
+        ConfigError: a rule cannot be loaded, or is not a rule.
     """
     rules, capabilities = PlanValidator.default_rules(), _CAPABILITIES[settings.backend]
     owned = (OwnedTables(settings.owns), OwnedParents(settings.owns))
@@ -214,7 +214,7 @@ def _left_out(settings: Settings) -> tuple[Feature, ...]:
     """Return the features that the environment does without: of those that its type of backend may lack.
 
     Raises:
-        ConfigError: there is no such feature.
+        ConfigError: the feature does not exist.
     """
     lacking = () if settings.backend.is_databricks else OPEN_SOURCE.refused
     by_name = {feature_name(feature): feature for feature in lacking}

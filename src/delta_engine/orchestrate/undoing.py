@@ -101,7 +101,7 @@ def draft_undo(environment: Environment, state: DeploymentState | None, request:
         state: the document with the journals of killed runs.
 
     Raises:
-        StateMismatchError: there is no such run, or what was before it is not kept any more.
+        StateMismatchError: the run does not exist, or the state before it is no longer kept.
         CatalogReadError, RefusalGroup: tables cannot be read.
     """
     past = _past_run(environment, state, request.run)

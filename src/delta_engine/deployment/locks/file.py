@@ -1,7 +1,7 @@
 """The lock for local files: the operating system's own, which ends with its process.
 
 The lock file is never removed: two processes that lock two files of one name would both hold the lock. It is never
-truncated: a record beside it names the holder. Breaking a lock replaces the file, which the holder detects.
+truncated: a record next to it names the holder. Breaking a lock replaces the file, which the holder detects.
 """
 
 from __future__ import annotations

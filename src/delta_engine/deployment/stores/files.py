@@ -1,4 +1,4 @@
-"""The files beside a document in any folder: earlier versions, backups and the journals of runs."""
+"""The files next to a document in any folder: earlier versions, backups and the journals of runs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class FileVersions:
         return None if data is None else decompressed(data, self._files.location(name))
 
     def back_up(self, name: str, data: bytes) -> str:
-        """Keep a copy beside the document, such as `prod.state.v0.backup.json`; return its place."""
+        """Keep a copy next to the document, such as `prod.state.v0.backup.json`; return its place."""
         return self._files.write(name, data)
 
     def location(self, name: str) -> str:

@@ -88,7 +88,7 @@ class LocalFiles:
 
 
 class LocalStateStore:
-    """Keeps `<folder>/<environment>.state.json`, and the versions in a folder beside it."""
+    """Keeps `<folder>/<environment>.state.json`, and the versions in a folder next to it."""
 
     def __init__(self, folder: Path, environment: str) -> None:
         self._name = f"{environment}.state.json"

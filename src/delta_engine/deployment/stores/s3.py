@@ -142,7 +142,7 @@ class S3Folder:
             ]
 
     def delete(self, name: str) -> None:
-        """Delete an object; a missing object is no error."""
+        """Delete an object; a missing object is not an error."""
         with self._client.request(self._place, RequestKind.WRITE):
             try:
                 self._client.raw.delete_object(Bucket=self._bucket, Key=self._prefix + name)
@@ -284,7 +284,7 @@ def _has_one_winner(name: str, expected: str | None, write: Write, read: Read) -
 
 
 class S3StateStore:
-    """Keeps `<environment>.state.json`, and the versions in `<environment>.versions` beside it."""
+    """Keeps `<environment>.state.json`, and the versions in `<environment>.versions` next to it."""
 
     def __init__(self, folder: S3Folder, environment: str) -> None:
         self._folder = folder

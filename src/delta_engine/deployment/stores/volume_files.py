@@ -95,12 +95,12 @@ class VolumeFiles:
         return files
 
     def delete(self, name: str) -> None:
-        """Delete a file; a missing file is no error."""
+        """Delete a file; a missing file is not an error."""
         path = self.location(name)
         _unless_missing(path, lambda: self._api.delete(path), is_write=True)
 
     def delete_folder(self, folder: str) -> None:
-        """Delete a folder and its files; a missing folder is no error."""
+        """Delete a folder and its files; a missing folder is not an error."""
         for file in self.list(folder):
             self.delete(file.name)
         path = self.location(folder)
