@@ -38,17 +38,17 @@ BENCHMARKS = (
 def main(names: Sequence[str]) -> int:
     """Measure, print, and return the exit code."""
     before = slowness()
-    measurements = [one for name in names or BENCHMARKS for one in _in_a_process(name)]
+    measurements = [measurement for name in names or BENCHMARKS for measurement in _in_a_process(name)]
     table = Table("work", "measured", "bare", "ratio", "at most", "target")
-    for one in measurements:
-        target = TARGETS[one.work]
+    for measurement in measurements:
+        target = TARGETS[measurement.work]
         table.add_row(
-            one.work,
-            f"{one.value:,.2f} {one.unit}",
-            "" if one.bare is None else f"{one.bare:,.2f} {one.unit}",
-            "" if one.ratio is None else f"{one.ratio:.2f}",
-            _limit(one, target),
-            _verdict(one, target),
+            measurement.work,
+            f"{measurement.value:,.2f} {measurement.unit}",
+            "" if measurement.bare is None else f"{measurement.bare:,.2f} {measurement.unit}",
+            "" if measurement.ratio is None else f"{measurement.ratio:.2f}",
+            _limit(measurement, target),
+            _verdict(measurement, target),
         )
     console = Console(width=None if sys.stdout.isatty() else 140)
     console.print(table)
@@ -62,26 +62,26 @@ def _in_a_process(name: str) -> list[Measurement]:
         return pool.submit(measured, name).result()
 
 
-def _limit(one: Measurement, target: Target) -> str:
+def _limit(measurement: Measurement, target: Target) -> str:
     if target.ratio is not None:
         return f"ratio {target.ratio:g}"
-    return "" if target.value is None else f"{target.value:g} {one.unit}"
+    return "" if target.value is None else f"{target.value:g} {measurement.unit}"
 
 
-def _verdict(one: Measurement, target: Target) -> str:
+def _verdict(measurement: Measurement, target: Target) -> str:
     if target == Target():
         return ""
-    return "met" if _is_met(one, target) else "missed"
+    return "met" if _is_met(measurement, target) else "missed"
 
 
-def _is_met(one: Measurement, target: Target) -> bool:
+def _is_met(measurement: Measurement, target: Target) -> bool:
     if target.ratio is not None:
-        return one.ratio is not None and one.ratio <= target.ratio
-    return target.value is None or one.value <= target.value
+        return measurement.ratio is not None and measurement.ratio <= target.ratio
+    return target.value is None or measurement.value <= target.value
 
 
 def _all_met(measurements: Iterable[Measurement]) -> bool:
-    return all(_is_met(one, TARGETS[one.work]) for one in measurements)
+    return all(_is_met(measurement, TARGETS[measurement.work]) for measurement in measurements)
 
 
 def _names(arguments: Sequence[str]) -> Sequence[str]:

@@ -62,7 +62,7 @@ def measure() -> Iterator[Measurement]:
         spark = open_local_session({}, scratch=Path(folder) / "scratch")
         for work, after in CHANGES.items():
             rounds = [_round(spark, Path(folder) / f"{work}{number}", after) for number in range(ROUNDS)]
-            engine, verification, bare = (min(found) for found in zip(*rounds, strict=True))
+            engine, verification, bare = (min(seconds) for seconds in zip(*rounds, strict=True))
             name = f"local Delta, 10 million rows: {work}"
             yield Measurement(work=name, value=engine, bare=bare)
             yield Measurement(work=f"{name}, verification", value=verification)

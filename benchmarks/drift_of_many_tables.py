@@ -69,8 +69,8 @@ def main() -> int:
     models = [model(number) for number in range(TABLES)]
     document = encode_state(deployment_state(*models))
     states = {
-        one.qualified_name.key: state_of(one, is_drifted=number < DRIFTED)
-        for number, one in enumerate(models)
+        model.qualified_name.key: state_of(model, is_drifted=number < DRIFTED)
+        for number, model in enumerate(models)
     }
     observed = CatalogState(tables=states)
     state = decode_state(document, environment="test", where="benchmark").state

@@ -95,7 +95,7 @@ def mutants(module: str, names: tuple[str, ...]) -> Iterator[Mutant]:
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    found: dict[int, Mutant] = {}
+    by_line: dict[int, Mutant] = {}
     for function in ast.walk(ast.parse(source)):
         if not isinstance(function, ast.FunctionDef) or (names and function.name not in names):
             continue
@@ -104,16 +104,16 @@ def mutants(module: str, names: tuple[str, ...]) -> Iterator[Mutant]:
             start = starts[node.lineno - 1] + node.col_offset
             end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
             if source[start:end] != text:
-                found.setdefault(node.lineno, Mutant(module, node.lineno, lines, start, end, text))
-    yield from (found[line] for line in sorted(found))
+                by_line.setdefault(node.lineno, Mutant(module, node.lineno, lines, start, end, text))
+    yield from (by_line[line] for line in sorted(by_line))
 
 
 def _statement(function: ast.FunctionDef, node: ast.expr) -> range:
     """Return the lines of the smallest statement around an expression."""
     around = [
-        range(one.lineno, (one.end_lineno or 0) + 1)
-        for one in ast.walk(function)
-        if isinstance(one, ast.stmt) and one.lineno <= node.lineno <= (one.end_lineno or 0)
+        range(statement.lineno, (statement.end_lineno or 0) + 1)
+        for statement in ast.walk(function)
+        if isinstance(statement, ast.stmt) and statement.lineno <= node.lineno <= (statement.end_lineno or 0)
     ]
     return min(around, key=len)
 
@@ -125,7 +125,7 @@ def _changes(function: ast.FunctionDef, source: str) -> Iterator[tuple[ast.expr,
     for node in nodes:
         if isinstance(node, ast.BoolOp):
             word = " and " if isinstance(node.op, ast.And) else " or "
-            yield node, f"({word.join(_text(one, source) for one in node.values[:-1])})"
+            yield node, f"({word.join(_text(value, source) for value in node.values[:-1])})"
     for node in nodes:
         for test in _conditions(node):
             yield test, f"(not ({_text(test, source)}))"
@@ -225,10 +225,10 @@ class Runs(Failures):
 
 def tests_by_line() -> dict[str, dict[int, list[str]]]:
     """Run all tests on the source as it is; return them by module and line. RuntimeError if one fails."""
-    found = json.loads(_forked(_tests_by_line, 4 * LONGEST) or "{}")
-    if "failed" in found or not found:
-        raise RuntimeError(f"{found.get('failed', 'a test')} fails on the source as it is")
-    return {module: {int(line): tests for line, tests in lines.items()} for module, lines in found.items()}
+    tests_of = json.loads(_forked(_tests_by_line, 4 * LONGEST) or "{}")
+    if "failed" in tests_of or not tests_of:
+        raise RuntimeError(f"{tests_of.get('failed', 'a test')} fails on the source as it is")
+    return {module: {int(line): tests for line, tests in lines.items()} for module, lines in tests_of.items()}
 
 
 def _tests_by_line() -> str:
@@ -239,8 +239,8 @@ def _tests_by_line() -> str:
 
 def killer(mutant: Mutant, by_line: Mapping[int, Sequence[str]]) -> str | None:
     """Return the first test that fails on a mutant; None if all pass."""
-    found = {test: None for line in mutant.statement for test in by_line.get(line, ())}
-    tests = [test for test in found if not test.startswith(HISTORIES)]
+    ordered = {test: None for line in mutant.statement for test in by_line.get(line, ())}
+    tests = [test for test in ordered if not test.startswith(HISTORIES)]
 
     def run() -> str:
         _break(mutant)
@@ -258,11 +258,11 @@ def _forked(work: Callable[[], str], seconds: int = LONGEST) -> str | None:
         _run_child(work, writer, seconds)
     os.close(writer)
     with os.fdopen(reader) as answer:
-        found = answer.read()
+        text = answer.read()
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status > 0:
         raise RuntimeError("the source was edited meanwhile, or a test ended the process")
-    return None if status else found
+    return None if status else text
 
 
 def _run_child(work: Callable[[], str], writer: int, seconds: int) -> NoReturn:
@@ -295,21 +295,24 @@ def _break(mutant: Mutant) -> None:
     path = PACKAGE / mutant.module
     source = path.read_text()
     original, broken = (_codes(compile(text, path, "exec")) for text in (source, mutant.source(source)))
-    codes = {(one.co_name, one.co_firstlineno): other for one, other in zip(original, broken, strict=True)}
-    functions = [one for one in gc.get_objects() if isinstance(one, FunctionType)]
-    ours = [one for one in functions if one.__code__.co_filename == str(path)]
+    codes = {(code.co_name, code.co_firstlineno): other for code, other in zip(original, broken, strict=True)}
+    functions = [function for function in gc.get_objects() if isinstance(function, FunctionType)]
+    ours = [function for function in functions if function.__code__.co_filename == str(path)]
     for function in ours:
         code = function.__code__
         function.__code__ = codes.get((code.co_name, code.co_firstlineno), code)
-    if not any(one.__code__ in broken and one.__code__ not in original for one in ours):
+    if not any(function.__code__ in broken and function.__code__ not in original for function in ours):
         raise ValueError(f"{mutant}: no function has its line: was {path} edited meanwhile?")
 
 
 def _codes(code: CodeType) -> list[CodeType]:
     """Return the code of the functions and methods of a module, in order."""
-    inside = [one for one in code.co_consts if isinstance(one, CodeType)]
-    classes = [one for one in inside if not one.co_flags & inspect.CO_OPTIMIZED]
-    return [*(one for one in inside if one not in classes), *(two for one in classes for two in _codes(one))]
+    inside = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    classes = [code_of_class for code_of_class in inside if not code_of_class.co_flags & inspect.CO_OPTIMIZED]
+    return [
+        *(part for part in inside if part not in classes),
+        *(two for class_code in classes for two in _codes(class_code)),
+    ]
 
 
 def main(texts: list[str]) -> int:
@@ -326,9 +329,14 @@ def main(texts: list[str]) -> int:
     )  # what is imported now, no process imports again
     by_line = tests_by_line()
     for mutant in chosen:
-        found = killer(mutant, by_line[mutant.module])
-        print("killed  " if found else "SURVIVED", mutant, f"by {found}" if found else "", flush=True)
-        survivors += [] if found else [mutant]
+        killed_by = killer(mutant, by_line[mutant.module])
+        print(
+            "killed  " if killed_by else "SURVIVED",
+            mutant,
+            f"by {killed_by}" if killed_by else "",
+            flush=True,
+        )
+        survivors += [] if killed_by else [mutant]
     killed = len(chosen) - len(survivors)
     print(f"{killed} of {len(chosen)} mutants were killed ({killed / max(len(chosen), 1):.0%}).")
     return 0 if killed >= ENOUGH * len(chosen) else 1

@@ -35,8 +35,8 @@ def _planned(what: str, models: Sequence[Table], state: CatalogState, *, changed
     applied = records_of(models)
 
     def plan() -> None:
-        found = TablePlanner().plan(models, state, applied)
-        assert len(found.align_tables) == changed
+        result = TablePlanner().plan(models, state, applied)
+        assert len(result.align_tables) == changed
 
     return Measurement(
         work=f"{WHAT}: {what}",
@@ -49,5 +49,7 @@ def _compared(models: Sequence[Table], state: CatalogState) -> int:
     """Return how many columns are equal: each is compared, also where another one of its table differs."""
     sides = ((model.columns, state.tables[model.qualified_name.key].columns) for model in models)
     return sum(
-        one == other for desired, observed in sides for one, other in zip(desired, observed, strict=True)
+        column == other
+        for desired, observed in sides
+        for column, other in zip(desired, observed, strict=True)
     )

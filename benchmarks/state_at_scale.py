@@ -65,10 +65,10 @@ def main() -> int:
 
 def measured(folder: Path) -> dict[str, float]:
     """Load and save in a process of its own; seconds, and MiB."""
-    found = subprocess.run(
+    done = subprocess.run(
         [sys.executable, __file__, "--measure", str(folder)], check=True, capture_output=True, text=True
     )
-    figures: dict[str, float] = json.loads(found.stdout)
+    figures: dict[str, float] = json.loads(done.stdout)
     return figures
 
 
@@ -89,8 +89,8 @@ def measure(folder: Path) -> None:
 def timed(command: list[str], folder: Path) -> float:
     """Run a command; return its wall time in seconds."""
     start = time.perf_counter()
-    found = subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    assert len(found.stdout.splitlines()) == TABLES
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    assert len(done.stdout.splitlines()) == TABLES
     return time.perf_counter() - start
 
 

@@ -127,11 +127,13 @@ def two_processes(store: str, folder: Path, increments: int) -> bool:
             host = stack.enter_context(fake_files_api()).host
         began = time.perf_counter()
         commands = [command_for(store, name, increments, folder, host) for name in ("a", "b")]
-        counters = [subprocess.Popen(one, cwd=ROOT, stdout=subprocess.PIPE, text=True) for one in commands]
+        counters = [
+            subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for command in commands
+        ]
         outputs = [counter.communicate()[0].split() for counter in counters]
         seconds = time.perf_counter() - began
-        found = variables_in(store, folder, outputs)
-    lost = 2 * increments - sum(int(found.get(name, "0")) for name in ("a", "b"))
+        variables = variables_in(store, folder, outputs)
+    lost = 2 * increments - sum(int(variables.get(name, "0")) for name in ("a", "b"))
     again = sum(int(output[-2 if store == "databricks" else -1]) for output in outputs)
     print(
         f"{store}: 2 × {increments} increments: {lost} lost, {again} done again after another process was "
@@ -153,7 +155,7 @@ def variables_in(store: str, folder: Path, outputs: list[list[str]]) -> Mapping[
     if store == "databricks":
         return max(
             (dict(pair.split("=") for pair in output[-1].split(",")) for output in outputs),
-            key=lambda found: sum(map(int, found.values())),
+            key=lambda variables: sum(map(int, variables.values())),
         )
     loaded = StateRepository(STORES[store](folder)[0], "test", errored_dir=folder).load()
     assert loaded is not None

@@ -48,5 +48,5 @@ def cost_of_plan(tables: int) -> tuple[Cost, int]:
 
 def _require_no_changes(project: Path) -> None:
     command = [COMMAND, "-e", "dev", "plan", "--detailed-exitcode"]
-    found = subprocess.run(command, cwd=project, check=True, capture_output=True, text=True)
-    assert "no changes" in found.stdout, found.stdout
+    done = subprocess.run(command, cwd=project, check=True, capture_output=True, text=True)
+    assert "no changes" in done.stdout, done.stdout

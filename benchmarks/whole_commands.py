@@ -41,7 +41,9 @@ def measure() -> Iterator[Measurement]:
     with TemporaryDirectory() as folder:
         small, large, teams = (Path(folder, name) for name in ("small", "large", "teams"))
         write_project(small, 1_000, 50)
-        few = min((first_validation(small) for _ in range(ROUNDS)), key=lambda one: one.processor)
+        few = min(
+            (first_validation(small) for _ in range(ROUNDS)), key=lambda validation: validation.processor
+        )
         yield Measurement(
             work="validate 1,000 × 50 in YAML: processor",
             value=few.processor,
@@ -74,7 +76,7 @@ def best_of(*arguments: str, folder: Path, rounds: int = ROUNDS) -> Cost:
     """Return the least that a command of the engine takes in a project."""
     return min(
         (cost_of(COMMAND, "-e", "dev", *arguments, folder=folder) for _ in range(rounds)),
-        key=lambda one: one.seconds,
+        key=lambda command_run: command_run.seconds,
     )
 
 

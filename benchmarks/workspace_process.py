@@ -166,10 +166,10 @@ def _catalog(tables: int, columns: int) -> FakeUnityCatalog:
 
 
 def _listed(catalog: FakeUnityCatalog) -> Mapping[str, Sequence[Mapping[str, object]]]:
-    found: dict[str, list[Mapping[str, object]]] = defaultdict(list)
+    tables: dict[str, list[Mapping[str, object]]] = defaultdict(list)
     for stored in catalog.tables.values():
-        found[stored.name.schema].append(_listed_table(stored))
-    return found
+        tables[stored.name.schema].append(_listed_table(stored))
+    return tables
 
 
 def _listed_table(stored: Stored) -> Mapping[str, object]:

@@ -38,10 +38,18 @@ def _section(command: Any, names: tuple[str, ...], context: Any) -> Iterator[str
 
 
 def _parameters(command: Any, context: Any, names: tuple[str, ...]) -> Iterator[str]:
-    records = [one.get_help_record(context) for one in command.get_params(context) if _is_own(one, names)]
+    records = [
+        parameter.get_help_record(context)
+        for parameter in command.get_params(context)
+        if _is_own(parameter, names)
+    ]
     if any(records):
         yield from ("| option | meaning |", "| --- | --- |")
-        yield from (f"| `{one[0].removesuffix(' <path>')}` | {_escaped(one[1])} |" for one in records if one)
+        yield from (
+            f"| `{record[0].removesuffix(' <path>')}` | {_escaped(record[1])} |"
+            for record in records
+            if record
+        )
         yield ""
 
 
@@ -50,7 +58,7 @@ def _is_own(parameter: Any, names: tuple[str, ...]) -> bool:
     return "--help" not in parameter.opts and not (names and parameter.name in _OF_ALL)
 
 
-_OF_ALL = {one.name for one in typer.main.get_command(app).params}
+_OF_ALL = {parameter.name for parameter in typer.main.get_command(app).params}
 
 
 def _escaped(text: str) -> str:

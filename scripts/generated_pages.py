@@ -53,7 +53,9 @@ def generated_tables() -> Mapping[str, Mapping[str, str]]:
             "schema": _keys(SCHEMA_FIELDS),
         },
         "rules.md": {
-            "hazards": table(("hazard", "means"), ((f"`{one.value}`", _HAZARDS[one]) for one in Hazard)),
+            "hazards": table(
+                ("hazard", "means"), ((f"`{hazard.value}`", _HAZARDS[hazard]) for hazard in Hazard)
+            ),
             "models": _rules_table("models"),
             "plans": _rules_table("plans"),
         },
@@ -102,7 +104,7 @@ def _rules_table(judges: str) -> str:
 
 def _keys(fields: Sequence[Facet[Any, Any, Any]]) -> str:
     head = ("key", "type", "default", "meaning")
-    rows = ((f"`{one.key}`", one.form.words, _default(one), one.meaning or "") for one in fields)
+    rows = ((f"`{field.key}`", field.form.words, _default(field), field.meaning or "") for field in fields)
     return table(head, rows)
 
 
@@ -125,16 +127,16 @@ _BACKENDS = (DATABRICKS_SPARK, DATABRICKS, OPEN_SOURCE, OPEN_SOURCE_CATALOG)
 
 
 def _features_table() -> str:
-    head = ("what", "how it changes", *(one.name for one in _BACKENDS))
+    head = ("what", "how it changes", *(backend.name for backend in _BACKENDS))
     rows = (
-        (one.value, HOW_FEATURES_CHANGE[one], *(_answer(backend, one) for backend in _BACKENDS))
-        for one in Feature
+        (feature.value, HOW_FEATURES_CHANGE[feature], *(_answer(backend, feature) for backend in _BACKENDS))
+        for feature in Feature
     )
     return table(head, rows)
 
 
 def _runtimes_table() -> str:
-    rows = ((one.value, ".".join(map(str, least))) for one, least in LEAST_RUNTIMES.items())
+    rows = ((feature.value, ".".join(map(str, least))) for feature, least in LEAST_RUNTIMES.items())
     return table(("what", "least runtime"), rows)
 
 

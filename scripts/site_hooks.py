@@ -77,7 +77,7 @@ def site_place(path: str) -> str | None:
 
 def _mermaid() -> Path:
     """Return Mermaid's script; the package ships it unchanged, among much that the site does not need."""
-    found = find_spec("mermaidx")
-    if found is None or found.origin is None:
+    module = find_spec("mermaidx")
+    if module is None or module.origin is None:
         raise FileNotFoundError("mermaidx is not installed: `make docs` installs it")
-    return Path(found.origin).parent / "assets" / "mermaid.js"
+    return Path(module.origin).parent / "assets" / "mermaid.js"

@@ -177,11 +177,11 @@ def lazy_embedded_backend(
         notify: gets a note of the first table for which the session has to open.
     """
     session = LazySparkSqlRunner(open_session)
-    noted: set[QualifiedName] = set()
+    announced: set[QualifiedName] = set()
 
     def note_start(table: QualifiedName, reason: str) -> None:
-        if not (noted or session.is_open):
-            noted.add(table)
+        if not (announced or session.is_open):
+            announced.add(table)
             notify(_START_TO_READ.format(table=table, reason=reason))
 
     backend = _embedded_backend(
