@@ -306,10 +306,13 @@ def redefined(
         return replace(record, attempts=attempts)
     applied = _changed(record.applied, definition_of(record.applied), change)
     definition = definition_of(applied)
+    whole = _changed_whole(record, definition, change) if record.whole is not None else None
+    if (applied, whole, attempts) == (record.applied, record.whole, record.attempts):
+        return record  # of most tables, where one of many gets another name
     return replace(
         record,
         applied=applied,
-        whole=_changed_whole(record, definition, change) if record.whole is not None else None,
+        whole=whole,
         attempts=attempts,
         config_checksum=canonical_checksum(definition),
         dependencies=dependencies_of(definition),

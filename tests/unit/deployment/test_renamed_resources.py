@@ -10,6 +10,7 @@ from delta_engine.deployment.resources import (
     with_renamed_table,
 )
 from delta_engine.models import Column, ForeignKey, PrimaryKey, QualifiedName, Table
+from delta_engine.ownership.recorded import resource_key
 from tests.builders.deployment import deployment_state
 from tests.builders.models import ORDERS, orders
 
@@ -28,3 +29,14 @@ def test_foreign_keys_name_a_table_as_it_is_called_by_now() -> None:
         str(name),
     ]
     decode_state(encode_state(state), environment="test", where="the document")  # its checksums hold
+
+
+def test_the_records_of_other_tables_are_as_they_were() -> None:
+    """Also those of an older engine, which recorded no dependencies; and none of them costs a checksum."""
+    items = Table("dev", "silver", "items", [Column("id", "bigint")])
+    state = deployment_state(MODEL, items)
+    key = resource_key(items.qualified_name)
+    older = replace(state.resources[key], dependencies=())
+    state = state.with_resources({**state.resources, key: older})
+    renamed = with_renamed_table(state, ORDERS, QualifiedName("dev", "silver", "sales"))
+    assert renamed.resources[key] is older
