@@ -27,6 +27,7 @@ from delta_engine.ownership.recorded import (
     RecordedDifference,
     Status,
     is_of_table,
+    not_shown,
 )
 
 
@@ -175,7 +176,7 @@ def record_of(resource: Resource) -> AnyRecord:
     if resource.unknown or details.unknown:
         unknown = {"record": resource.unknown, "details": details.unknown}
         facts["unknown"] = {part: fields for part, fields in unknown.items() if fields}
-    if resource.status is not Status.HEALTHY or details.sync_error or details.drift:
+    if resource.status is not Status.HEALTHY or details.sync_error or details.drift or facts.get("warning"):
         facts |= _standing(resource)
     return Recorded(
         _name(resource),
@@ -190,15 +191,20 @@ def record_of(resource: Resource) -> AnyRecord:
 
 
 def _standing(resource: Resource) -> dict[str, Any]:
-    """Return the facts from which `status_of` derives the status of a record in a document."""
+    """Return the facts from which `status_of` derives the status of a record in a document.
+
+    Other engines may have written a status for another reason: it is kept as the status of a failure.
+    """
     details, status = resource.metadata, resource.status
-    if status is Status.MISSING:
-        return {"is_missing": True}
     if status is Status.DRIFTED and details.drift:
         failure = Failure(Status.UNKNOWN, details.sync_error) if details.sync_error else None
         return {"drift": details.drift, "failure": failure}
-    if status is Status.UNMANAGED and isinstance(details, TableMetadata) and details.sync_warning:
-        return {}
+    if not details.drift:
+        if status is Status.MISSING and details.sync_error == not_shown(resource.__struct_config__.tag):
+            return {"is_missing": True}
+        is_warned = isinstance(details, TableMetadata) and details.sync_warning is not None
+        if status is Status.UNMANAGED and is_warned and details.sync_error is None:
+            return {}
     return {"failure": Failure(status, details.sync_error), "explained": details.drift}
 
 

@@ -207,7 +207,7 @@ def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedR
     if state_now is not None and not state_now.exists and (is_of_schema(record) or record.applied):
         return _seen(record, is_missing=True)
     if compared is None:
-        is_back = record.is_missing and _has_tables(record.name, observed)
+        is_back = record.status is Status.MISSING and _has_tables(record.name, observed)
         return _seen(record, lag=()) if is_back else record
     accepted = still_accepted(compared)
     if accepted != record.accepted:

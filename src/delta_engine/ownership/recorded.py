@@ -251,7 +251,7 @@ class Recorded(Generic[Model_co]):
     def reason(self) -> str | None:
         """Why the status is what it is."""
         if self.is_missing:
-            return f"the catalog does not show the {self.kind}"
+            return not_shown(self.kind)
         return self.failure.reason if self.failure is not None else None
 
     @property
@@ -291,6 +291,11 @@ class Recorded(Generic[Model_co]):
 
 
 _Model = TypeVar("_Model", bound=Securable)
+
+
+def not_shown(kind: object) -> str:
+    """Return the reason of a table or schema that is missing."""
+    return f"the catalog does not show the {kind}"
 
 
 def status_of(record: AnyRecord) -> Status:

@@ -133,6 +133,23 @@ def test_unknown_fields_survive_everywhere() -> None:
     assert drifted == {**resource, "status": "drifted", "metadata": {**resource["metadata"], **difference}}
 
 
+@pytest.mark.parametrize("status", Status)
+@pytest.mark.parametrize("drift", [[], [{"field": "table comment", "expected": "a", "actual": None}]])
+@pytest.mark.parametrize("reason", [None, "the table is gone"])
+@pytest.mark.parametrize("warning", [None, "no model has it"])
+def test_every_status_of_another_engine_is_kept(
+    status: Status, drift: list[object], reason: str | None, warning: str | None
+) -> None:
+    raw = json.loads(encode_state(deployment_state(WORKED_MODEL)))
+    resource = raw["resources"][KEY]
+    resource["status"] = status.value
+    details = {"drift": drift, "sync_error": reason, "sync_warning": warning}
+    resource["metadata"] |= {name: value for name, value in details.items() if value}
+    state = decoded(json.dumps(raw).encode())
+    assert json.loads(encode_state(state)) == raw
+    assert (state.resources[KEY].status, state.resources[KEY].reason) == (status, reason)
+
+
 def test_the_checksum_covers_what_a_newer_minor_added() -> None:
     raw = json.loads(encode_state(deployment_state(WORKED_MODEL)))
     resource = raw["resources"][KEY]
