@@ -12,7 +12,7 @@ from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation
 from delta_engine.ownership.recorded import Recorded, table_record
 from delta_engine.state.catalog_reader import CatalogReader, former_names, readable_snapshot
-from delta_engine.state.states import NO_AUDIT, CatalogState
+from delta_engine.state.states import NO_AUDIT, Audit, CatalogState
 from delta_engine.telemetry.context import command
 
 
@@ -71,7 +71,7 @@ def removed_tables(
         audit = read.audit if read is not None else observed.audits.get(name.key, NO_AUDIT)
         recorded = table_record(state.resources, name)
         # A part of a table, or another table under the name, was never the engine's to drop.
-        if exists and table.manages is None and _is_same(recorded, audit.created_at):
+        if exists and table.manages is None and _is_same(recorded, audit):
             yield name
 
 
@@ -144,6 +144,9 @@ def _unreadable(error: Exception) -> str:
     )
 
 
-def _is_same(recorded: Recorded[Table] | None, created_at: object) -> bool:
-    recorded_at = recorded.created_at if recorded else None
-    return recorded_at is None or created_at is None or recorded_at == created_at
+def _is_same(recorded: Recorded[Table] | None, audit: Audit) -> bool:
+    """Whether nothing that is known of a table tells it from the recorded one."""
+    if recorded is None:
+        return True
+    known = ((recorded.created_at, audit.created_at), (recorded.delta_table_id, audit.table_id))
+    return all(None in sides or sides[0] == sides[1] for sides in known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -92,13 +92,21 @@ def test_a_selection_says_nothing_of_other_tables(platform: FakePlatform, deploy
 
 
 @pytest.mark.parametrize(
-    ("created_at", "is_ours"), [(NOON, True), (NOON + timedelta(days=1), False), (None, True)]
+    ("audit", "is_ours"),
+    [
+        (Audit(created_at=NOON), True),
+        (Audit(created_at=NOON + timedelta(days=1)), False),
+        (Audit(), True),
+        (Audit(table_id="id"), True),
+        (Audit(table_id="another"), False),
+        (Audit(created_at=NOON, table_id="another"), False),
+    ],
 )
-def test_another_table_of_the_same_name_is_kept(created_at: datetime | None, is_ours: bool) -> None:
+def test_another_table_of_the_same_name_is_kept(audit: Audit, is_ours: bool) -> None:
     state = deployment_state(A, B)
-    resource = state.resources["table.dev.silver.b"]
-    noted = {"table.dev.silver.b": replace(resource, created_at=NOON)}
-    observed = CatalogState(tables={}, other_tables=(GONE,), audits={GONE.key: Audit(created_at=created_at)})
+    record = state.resources["table.dev.silver.b"]
+    noted = {"table.dev.silver.b": replace(record, created_at=NOON, delta_table_id="id")}
+    observed = CatalogState(tables={}, other_tables=(GONE,), audits={GONE.key: audit})
     removed = removed_tables(state.with_resources(noted), [B], observed)
     assert list(removed) == ([GONE] if is_ours else [])
 
