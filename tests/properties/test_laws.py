@@ -7,7 +7,7 @@ from hypothesis import given
 from sqlglot import exp
 
 from delta_engine.actions import TablePlan
-from delta_engine.aspects import ASPECTS
+from delta_engine.aspects import TABLE_ASPECTS
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.comparison import Comparison
@@ -162,7 +162,9 @@ def test_aspects_of_columns_have_nothing_to_say_where_all_columns_are_equal(a: T
         a, TableState(columns=a.columns, not_null_checks=checked), Recorded.of(following(a, b))
     )
     assert comparison.has_equal_columns
-    changes = [action for aspect in ASPECTS if aspect.is_of_columns for action in aspect.diff(comparison)]
+    changes = [
+        action for aspect in TABLE_ASPECTS if aspect.is_of_columns for action in aspect.diff(comparison)
+    ]
     assert changes == []
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import delta_engine
-from delta_engine.aspects import ASPECTS, SCHEMA_ASPECTS
+from delta_engine.aspects import SCHEMA_ASPECTS, TABLE_ASPECTS
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,7 +39,7 @@ def test_the_public_names_exist() -> None:
 
 
 def test_actions_are_frozen_and_slotted() -> None:
-    for aspect in (*ASPECTS, *SCHEMA_ASPECTS):
+    for aspect in (*TABLE_ASPECTS, *SCHEMA_ASPECTS):
         for action in aspect.actions:
             assert dataclasses.is_dataclass(action)
             assert action.__dataclass_params__.frozen  # type: ignore[attr-defined]  # dataclass() sets it
@@ -47,7 +47,7 @@ def test_actions_are_frozen_and_slotted() -> None:
 
 
 def test_no_two_aspects_share_an_action_or_a_name() -> None:
-    aspects = [*ASPECTS, *(aspect for aspect in SCHEMA_ASPECTS if aspect not in ASPECTS)]
+    aspects = [*TABLE_ASPECTS, *(aspect for aspect in SCHEMA_ASPECTS if aspect not in TABLE_ASPECTS)]
     types = [action for aspect in aspects for action in aspect.actions]
     assert len(set(types)) == len(types)
     assert len({aspect.name for aspect in aspects}) == len(aspects)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions import TablePlan
-from delta_engine.aspects import ASPECTS
+from delta_engine.aspects import TABLE_ASPECTS
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import UnsetManaged
 from delta_engine.backends.capabilities import Capabilities, on_runtime
@@ -46,7 +46,7 @@ def test_every_action_type_has_a_golden_case() -> None:
         for align in case.plan().align_tables
         for action in align.actions
     }
-    declared = {action.__name__ for aspect in ASPECTS for action in aspect.actions}
+    declared = {action.__name__ for aspect in TABLE_ASPECTS for action in aspect.actions}
     of_undos = {RestoreTable.__name__, UnsetManaged.__name__}
     assert planned == declared - of_undos  # no model asks for these: see test_undo.py
 

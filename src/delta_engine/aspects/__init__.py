@@ -60,7 +60,7 @@ from delta_engine.state.states import SchemaState, TableState
 
 _Model = TypeVar("_Model", Table, Schema)
 
-ASPECTS: Final[tuple[Aspect[Any, Any, Any], ...]] = (
+TABLE_ASPECTS: Final[tuple[Aspect[Any, Any, Any], ...]] = (
     table_names.ASPECT,
     restores.ASPECT,
     columns.ASPECT,
@@ -174,7 +174,7 @@ KINDS: Final = (
         model=Table,
         state=TableState,
         facets=TABLE_FACETS,
-        aspects=ASPECTS,
+        aspects=TABLE_ASPECTS,
         created=lambda desired: TableState(columns=tuple(map(bare_column, desired.columns))),
         create=lambda desired, context: create_table(create_clauses(desired, context), context),
         drop=drop_table,
@@ -198,7 +198,7 @@ KINDS: Final = (
 
 _KIND_OF: dict[type, Kind] = {part: kind for kind in KINDS for part in (kind.name, kind.model, kind.state)}
 
-_BEYOND_COLUMNS = {
+_ASPECTS_BESIDES_COLUMNS = {
     kind.word: tuple(aspect for aspect in kind.aspects if not aspect.is_of_columns) for kind in KINDS
 }
 
@@ -227,7 +227,7 @@ def after_create(desired: Securable) -> Iterator[Action]:
             yield from aspect.diff(comparison)
 
 
-def beyond_columns(desired: Table) -> Iterator[Change]:
+def parts_after_column_definitions(desired: Table) -> Iterator[Change]:
     """Yield the parts of a new table that its column definitions do not contain."""
     made = TableState(columns=tuple(replace(column, tags={}, mask=None) for column in desired.columns))
     yield from (difference.change for difference in differences(Comparison.of(desired, made)))
@@ -235,7 +235,7 @@ def beyond_columns(desired: Table) -> Iterator[Change]:
 
 def _relevant(comparison: AnyComparison) -> Sequence[Aspect[Any, Any, Any]]:
     desired, kind = comparison.desired, kind_of(comparison.desired)
-    relevant = _BEYOND_COLUMNS[kind.word] if comparison.has_equal_columns else kind.aspects
+    relevant = _ASPECTS_BESIDES_COLUMNS[kind.word] if comparison.has_equal_columns else kind.aspects
     if isinstance(desired, Table) and desired.manages is not None:
         return [aspect for aspect in relevant if aspect.part is None or desired.is_about(aspect.part)]
     return relevant
@@ -304,7 +304,7 @@ def explain(actions: Iterable[Action]) -> Iterator[Change]:
 
 def create_clauses(desired: Table, context: RenderContext) -> CreateClauses:
     """Return the contributions of all aspects to CREATE TABLE, merged."""
-    parts = [aspect.create(desired, context) for aspect in ASPECTS]
+    parts = [aspect.create(desired, context) for aspect in TABLE_ASPECTS]
     return CreateClauses(
         columns=tuple(column for part in parts for column in part.columns),
         constraints=tuple(constraint for part in parts for constraint in part.constraints),

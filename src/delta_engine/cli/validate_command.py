@@ -8,7 +8,7 @@ from pathlib import Path
 from delta_engine.cli.terminal import Context, Ended, print_note, say
 from delta_engine.config.settings import load_settings
 from delta_engine.orchestrate.project import load_project
-from delta_engine.orchestrate.verdicts import count_valid_models
+from delta_engine.orchestrate.validation_cache import count_valid_models
 from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.visible import counted
 

@@ -1,6 +1,7 @@
 """The full definition of a table or schema, as documents record it.
 
-The keys of a definition follow from the facets in `delta_engine.aspects`.
+The keys of a definition follow from the facets in `delta_engine.aspects`: how a row filter or a mask is recorded is in
+the `FACET` of its aspect.
 """
 
 from __future__ import annotations

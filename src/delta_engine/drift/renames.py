@@ -194,19 +194,19 @@ def _lost_fields(model: Table, table: ComparedTable) -> Iterator[DriftRefusal]:
 
 def _possible_renames(table: ComparedTable) -> Iterator[tuple[Path, Path]]:
     """Yield the columns and fields of one type and parent that are gone and new: their history is not known."""
-    added: list[tuple[Path, DataType]] = []
-    dropped: list[tuple[Path, DataType]] = []
+    missing: list[tuple[Path, DataType]] = []  # the action that would revert it is an addition
+    present: list[tuple[Path, DataType]] = []
     for detail in table.drift if not table.is_history_whole else ():
         match detail.difference.action:
             case ColumnAdd(column):
-                added.append(((column.name,), column.data_type))
+                missing.append(((column.name,), column.data_type))
             case ColumnDrop(column):
-                dropped.append(((column.name,), column.data_type))
+                present.append(((column.name,), column.data_type))
             case FieldAdd(path, field):
-                added.append((path, field.data_type))
+                missing.append((path, field.data_type))
             case FieldDrop(path, field):
-                dropped.append((path, field.data_type))
-    for (old, former_type), (new, present_type) in product(added, dropped):
+                present.append((path, field.data_type))
+    for (old, former_type), (new, present_type) in product(missing, present):
         if lower_path(old[:-1]) == lower_path(new[:-1]) and is_same_type(former_type, present_type):
             yield old, new
 

@@ -1,5 +1,6 @@
-"""Resources of the deployment state: statuses from what the catalog shows, attempts, and differences. Pure.
+"""Records after a comparison with the catalog, attempts, and the differences of two documents. Pure.
 
+`ownership.recorded.status_of` derives the status of a resource from what is noted here.
 Attempts are the definitions that runs record before they apply them, so that parts of unfinished runs stay managed.
 """
 

@@ -153,7 +153,7 @@ class DriftHistory:
             if is_missing_table(error):
                 return ()
             raise
-        return tuple(_past_run(row) for row in reversed(rows))
+        return tuple(_past_report(row) for row in reversed(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,7 @@ def _report_rows(report: DriftReport, run_id: str) -> Iterator[Mapping[str, Valu
     }
 
 
-def _past_run(row: Row) -> PastReport:
+def _past_report(row: Row) -> PastReport:
     counts = {name: int(str(value)) for name, value in row.items()}
     return PastReport(at=_EPOCH + timedelta(microseconds=counts.pop("at")), **counts)
 

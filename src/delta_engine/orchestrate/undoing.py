@@ -23,7 +23,7 @@ from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import observe, with_statuses
 from delta_engine.orchestrate.past_runs import PastRun, find_run
 from delta_engine.orchestrate.planning import draft_sync
-from delta_engine.orchestrate.restoring import (
+from delta_engine.orchestrate.restore_decisions import (
     is_made_managed,
     restore_of,
     why_hidden,

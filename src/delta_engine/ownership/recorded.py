@@ -1,7 +1,7 @@
 """What is recorded of a table or schema.
 
-Every question of ownership is answered by a record. Documents of the deployment state are decoded into records and
-encoded from them.
+The status of a resource is derived from its record (`status_of`). Documents of the deployment state are decoded into
+records and encoded from them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Status(Enum):
     HEALTHY = "healthy"  # as it was last applied
     DEGRADED = "degraded"  # applied in part
     FAILED = "failed"  # nothing of the last change was applied
-    UNKNOWN = "unknown"  # a run that was changing it was interrupted
+    UNKNOWN = "unknown"  # not verified: its run was interrupted, or the catalog did not show it as applied
     MISSING = "missing"  # applied once, and does not exist any more
     DRIFTED = "drifted"  # changed outside the engine
     UNMANAGED = "unmanaged"  # exists in a managed schema and is in no model
@@ -138,10 +138,10 @@ class Recorded(Generic[Model_co]):
         attempts: the models of later runs that did not finish. The catalog may have parts of them.
         failure: how a run left it that did not finish; None once the catalog showed it as it was applied.
         is_missing: whether the catalog did not show it when it was last compared.
-        drift: how it differed from its baseline then.
+        drift: how it differed from its baseline when it was last compared.
         explained: how it differed then by what an unfinished run did, or by what the catalog showed late.
         warning: for tables that no model declares.
-        accepted: the part of it that was accepted and waits for its model.
+        accepted: the drift that was accepted and waits for its model.
         lag: how the catalog differed right after the apply; no drift while it lasts.
         change: the run that last changed it; None if no run did, or one of an older engine.
         full_ownership: the undeclared parts that the policy removed at the last apply, `tags` or `grants`: only among

@@ -74,7 +74,7 @@ def created_branches(model: Table) -> Iterator[Branch]:
         head, leaves = _type_tree(column.data_type, Sign.ADDED)
         rest = described(column, values_clause(column)).removeprefix(shown_type(column.data_type))
         yield Branch(Sign.ADDED, f"{column.name:<{width}}  {head}{rest}", leaves)
-    for change in aspects.beyond_columns(model):
+    for change in aspects.parts_after_column_definitions(model):
         yield Branch(Sign.ADDED, f"{change.subject}: {change.desired}")
 
 

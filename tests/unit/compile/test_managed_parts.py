@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from delta_engine.actions.policy import Ownership, Policy
-from delta_engine.aspects import ASPECTS, diff, differences
+from delta_engine.aspects import TABLE_ASPECTS, diff, differences
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import (
@@ -247,4 +247,4 @@ def test_tags_that_a_model_does_not_manage_are_nobody_s_difference() -> None:
 
 
 def test_every_part_has_an_aspect() -> None:
-    assert {aspect.part for aspect in ASPECTS} == {None, *Part}
+    assert {aspect.part for aspect in TABLE_ASPECTS} == {None, *Part}

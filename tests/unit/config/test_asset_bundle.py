@@ -7,7 +7,7 @@ import pytest
 
 from delta_engine.errors import ConfigError
 from delta_engine.orchestrate.project import load_project
-from delta_engine.orchestrate.verdicts import count_valid_models
+from delta_engine.orchestrate.validation_cache import count_valid_models
 from tests.unit.config.projects import MODELS
 
 CONF = """\

@@ -9,12 +9,12 @@ import pytest
 
 from delta_engine.errors import RefusedError
 from delta_engine.orchestrate.project import Project, load_project
-from delta_engine.orchestrate.verdicts import count_valid_models
+from delta_engine.orchestrate.validation_cache import count_valid_models
 from tests.unit.config.projects import CONFIG, MODELS
 
 Write = Callable[[str, str], object]
 
-MODULE = "delta_engine.orchestrate.verdicts"
+MODULE = "delta_engine.orchestrate.validation_cache"
 VERDICT = ".delta-engine/cache/dev.verdict.json"
 
 
