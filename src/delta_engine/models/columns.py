@@ -84,7 +84,7 @@ class Column:
         declared_at: SourceLocation | None = None,
     ) -> None:
         put = object.__setattr__  # there are half a million columns: `set_fields` takes twice as long
-        put(self, "name", sys.intern(to_text(name, "name")))  # many tables have the same names
+        put(self, "name", to_text(name, "name"))
         put(self, "data_type", to_data_type(data_type))
         put(self, "is_nullable", to_flag(is_nullable, "is_nullable", name))
         put(self, "comment", to_text(comment, "comment", name))
