@@ -26,7 +26,7 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import is_reserved
 from delta_engine.aspects.delta_properties import is_of_catalog, is_settable
 from delta_engine.aspects.facet import NAMES, Facet
-from delta_engine.aspects.protection import write_obstacle
+from delta_engine.aspects.protection import protection, write_obstacle
 from delta_engine.models import Part, Table
 from delta_engine.models.nested_types import has_not_null_field
 from delta_engine.models.types import DataType
@@ -64,11 +64,18 @@ class RewriteTable:
 
 @dataclass(frozen=True, slots=True)
 class VerifyRewrite:
-    """Verify that a rewrite lost no value and no row of these columns."""
+    """Verify that a rewrite lost no value and no row of these columns.
+
+    Args:
+        problem: why the rewrite of an unfinished run cannot be verified; empty if it can.
+        way_out: what to do then.
+    """
 
     phase: ClassVar[Phase] = Phase.VERIFY_REWRITE
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.SCANS_DATA,)
     columns: tuple[tuple[str, DataType], ...]
+    problem: str = ""
+    way_out: str = ""
 
 
 _Action: TypeAlias = RewriteTable | VerifyRewrite
@@ -107,8 +114,10 @@ def described(columns: tuple[str, ...]) -> str:
 def _diff(comparison: Comparison) -> Iterator[_Action]:
     rewrites = tuple(_differences(comparison))
     yield from rewrites
-    if rewrites or is_rewritten(comparison.observed, comparison.attempted, comparison.declared):
+    if rewrites:
         yield VerifyRewrite(tuple(_verifiable(comparison)))
+    elif is_rewritten(comparison.observed, comparison.attempted, comparison.declared):
+        yield VerifyRewrite(tuple(_verifiable(comparison)), *(protection(comparison) or ()))
 
 
 def _differences(comparison: Comparison) -> Iterator[RewriteTable]:

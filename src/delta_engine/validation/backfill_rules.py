@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 from delta_engine.actions import AlignTable, Hazard, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects.backfill_actions import BlockedFill, FillColumn, FillSwappedColumn
-from delta_engine.aspects.partitioning import RewriteTable, described
+from delta_engine.aspects.partitioning import RewriteTable, VerifyRewrite, described
 from delta_engine.aspects.storage import SetManaged
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Table
@@ -136,6 +136,10 @@ class NoUnallowedRewrites:
                 reason = f"{change}, which rewrites all rows and gives the table another id"
                 needed = (NeededConsent(kind=kind, table=align.table),)
                 yield Problem(reason, f"Allow it: {consent(kind, align.table)}", needed=needed)
+        for verification in align.of_type(VerifyRewrite):
+            if verification.problem:
+                reason = "a run that did not finish has rewritten its rows, which are not verified yet"
+                yield Problem(f"{reason}, and {verification.problem}", verification.way_out)
 
 
 class NoUnallowedMoves:

@@ -112,6 +112,20 @@ def test_an_unfinished_rewrite_is_verified_by_the_next_run() -> None:
     )
 
 
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_an_unfinished_rewrite_is_refused_where_a_mask_hides_the_history(is_declared: bool) -> None:
+    """Otherwise the run would set the mask, fail at the verification, and so would every later one."""
+    masked = replace(DAY, mask=ColumnMask("dev.gov.hide"))
+    model = orders(ID, masked if is_declared else DAY, partitioned_by=["day"])
+    record = Recorded.of(orders(ID, DAY), attempted=(MODEL,))
+    state = replace(PLAIN, columns=(ID, DAY if is_declared else masked), partitioned_by=("day",))
+    (reason,) = [text for text in refusals(state, model, record) if "not verified yet" in text]
+    assert reason.startswith(
+        "a run that did not finish has rewritten its rows, which are not verified yet, and "
+    )
+    assert "mask" in reason
+
+
 def test_an_unfinished_rewrite_is_verified_under_the_names_that_it_knew() -> None:
     """The plan renames and adds columns before it verifies, and no former version has these."""
     model = orders(ID, Column("date", "date", renamed_from="day"), NOTE, partitioned_by=["date"])
