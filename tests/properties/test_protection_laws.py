@@ -127,9 +127,15 @@ class Watched(Catalog):
         assert rights(self.tables[KEY].state) <= bounds.rights, f"a right that no side has, after {sql}"
 
     def _hidden_by(self, goal: Table, who: str) -> frozenset[str]:
-        """Return the columns whose values a model hides from a principal, by first names, and all that it drops."""
+        """Return the columns whose values a model hides from a principal, by first names, and all that it drops.
+
+        A model that shows a column also shows the values of others that earlier runs computed into it.
+        """
         assert self._exposure is not None
-        shown = {column.key for column in goal.columns if not (column.mask or self._masks(who, column.tags))}
+        shown: set[str] = set()
+        for column in goal.columns:
+            if not (column.mask or self._masks(who, column.tags)):
+                shown |= {column.key, *self._exposure.held.get(column.key, ())}
         return self._origins() - shown
 
     def _origins(self) -> frozenset[str]:
