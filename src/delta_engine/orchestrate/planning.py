@@ -138,7 +138,8 @@ def _planned(
     snapshot = _with_further_tables(environment, intent, snapshot)
     snapshot, warnings = _with_files(environment, intent, snapshot)
     plan, observed = intent.plan(snapshot), basis.observed
-    if moved := [model for model in intent.tables if model.key in _with_data_changes(plan, snapshot)]:
+    written = _with_data_changes(plan, snapshot)
+    if moved := [model for model in intent.tables if model.key in written]:
         # A view that lags behind a conversion would have `using` computed from its own result.
         fresh = read_again(environment.reader, moved, snapshot)
         snapshot, observed = snapshot.with_tables(fresh), observed.with_tables(fresh)
