@@ -94,7 +94,7 @@ def kept(definition: Definition) -> Kept[Any]:
 
 def keep(model: Table | Schema) -> Kept[Any]:
     """Return a model as documents have it."""
-    return kept(definition_of(Kept(model)))
+    return kept(_define(model))
 
 
 def keep_attempt(model: Table) -> Kept[Table]:
@@ -114,7 +114,7 @@ def definition_of(model: Kept[Any]) -> Definition:
     if model.definition is not None:
         definition: Definition = model.definition
         return definition
-    return define(model.model) if isinstance(model.model, Table) else define_schema(model.model)
+    return _define(model.model)
 
 
 def attempt_of(model: Kept[Any]) -> Definition:
@@ -160,13 +160,17 @@ def with_baseline(declared: TableDefinition, baseline: Baseline) -> TableDefinit
 
 def config_checksum(model: Table | Schema) -> str:
     """Return the checksum of a model, as records have it of the applied one."""
-    return canonical_checksum(definition_of(Kept(model)))
+    return canonical_checksum(_define(model))
 
 
 def schema_checksum(columns: Iterable[Column]) -> str:
     """Return the SHA-256 of what readers and writers depend on: names, types and NOT NULL, in order."""
     facts = [(column.name, shown_type(column.data_type), column.is_nullable) for column in columns]
     return checksum_of(msgspec.json.encode(facts))
+
+
+def _define(model: Table | Schema) -> Definition:
+    return define(model) if isinstance(model, Table) else define_schema(model)
 
 
 def _reader(facets: Sequence[Facet[Any, Any, Any]]) -> Callable[[object], dict[str, Any]]:

@@ -206,9 +206,13 @@ def undone_drift(overwritten: Iterable[OverwrittenDrift]) -> UndoneDrift:
 def refusals(overwritten: Iterable[OverwrittenDrift], policy: DriftPolicy) -> Iterator[DriftRefusal]:
     """Yield one refusal for each drift that a sync would overwrite, and that the policy refuses to overwrite."""
     for drift in overwritten:
-        finding = drift.detail.finding
-        if policy.refuses(finding.severity, is_accepted=finding.accepted is not None):
+        if is_refused(drift.detail.finding, policy):
             yield _refusal(drift)
+
+
+def is_refused(finding: Finding, policy: DriftPolicy) -> bool:
+    """Whether the policy refuses a sync that would overwrite this drift."""
+    return policy.refuses(finding.severity, is_accepted=finding.accepted is not None)
 
 
 def is_replaced(drifted: ComparedResource) -> bool:

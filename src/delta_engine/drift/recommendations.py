@@ -25,6 +25,7 @@ from delta_engine.drift.drifted_resources import (
     is_schema,
     is_table,
 )
+from delta_engine.drift.handling import is_refused
 from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.validation.rules import name_problem
 
@@ -124,7 +125,7 @@ def next_sync(drifted: ComparedResource, undone: Sequence[Finding], policy: Drif
     Args:
         undone: the drift that a sync reverts or overwrites. It brings no replaced table back.
     """
-    if any(policy.refuses(finding.severity, is_accepted=finding.accepted is not None) for finding in undone):
+    if any(is_refused(finding, policy) for finding in undone):
         return NextSync.REFUSES
     reverted = [finding for finding in undone if finding.kind is not DriftKind.TABLE_REPLACED]
     if not reverted:

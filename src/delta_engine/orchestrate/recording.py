@@ -137,16 +137,13 @@ class Recording:
             if outcome.kind in (OutcomeKind.CREATED, OutcomeKind.CHANGED)
             and outcome.name.key not in self._ignored_renames
         ]
-        ids = {outcome.name.key: self._table(outcome.name).delta_table_id for outcome in done}
-        unknown = [key for key, table_id in ids.items() if table_id is None]
+        records = {outcome.name.key: self._table(outcome.name) for outcome in done}
+        unknown = [key for key, record in records.items() if record.delta_table_id is None]
         versions_read = versions.read_versions([outcome.name for outcome in done], with_id=unknown)
-        for outcome in done:
-            version = versions_read.get(outcome.name.key)
-            if version is not None:
-                key, table_id = resource_key(outcome.name), version.table_id or ids[outcome.name.key]
-                table_version = TableVersion(table_id=table_id, version=version.version)
-                record = self._table(outcome.name)
-                self._recorder.resources[key] = with_version(record, table_version, record.created_at)
+        for key, record in records.items():
+            if (version := versions_read.get(key)) is not None:
+                version = replace(version, table_id=version.table_id or record.delta_table_id)
+                self._recorder.resources[record.key] = with_version(record, version, record.created_at)
 
     def applied_of(self, models: Iterable[Table]) -> list[Table]:
         """Return the planned models whose tables this run has changed completely."""
@@ -281,7 +278,7 @@ class Recording:
                 resources[key] = record
 
     def applied_schema(self, name: SchemaName, schema: Schema | None = None) -> Recorded[Schema]:
-        """Return the record of a schema that is as its model says; None if no model declares it."""
+        """Return the record of an existing schema, which is as its model says, if one declares it."""
         earlier = schema_record(self._recorder.resources, name)
         return applied_schema(
             name,
@@ -436,7 +433,7 @@ def _is_touched(name: QualifiedName | SchemaName, outcome: AnyOutcome) -> bool:
 
 
 def _log_outcome(outcome: AnyOutcome) -> None:
-    what, failure = "table" if isinstance(outcome.name, QualifiedName) else "schema", outcome.failure
+    what, failure = outcome.name.kind, outcome.failure
     facts = {what: str(outcome.name), "status": outcome.kind.value, "statements": outcome.statements}
     if failure is None:
         log(logging.INFO, f"{what} done", **facts)

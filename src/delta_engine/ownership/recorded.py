@@ -109,7 +109,7 @@ class Kept(Generic[Model_co]):
             return bool(self.definition == other.definition)
         return bool(self.model == other.model)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # equal ones may have no definition in common to hash
 
     def __repr__(self) -> str:
         return f"Kept({self.model!r})"
