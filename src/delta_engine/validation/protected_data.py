@@ -15,6 +15,7 @@ from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects.backfill_actions import FillColumn
 from delta_engine.aspects.columns import ColumnAdd
+from delta_engine.aspects.partitioning import VerifyRewrite
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import SetManaged
 from delta_engine.aspects.tags import SetColumnTags
@@ -57,7 +58,7 @@ class ProtectedData:
             policy: what the run may do; `protected_data` says that the policies except the engine's principal.
         """
         by_key = {model.key: model for model in models}
-        computed = [align for align in plan.align_tables if _computes_values(align)]
+        computed = [align for align in plan.align_tables if _is_about_values(align)]
         problems = query_each(
             lambda align: tuple(
                 self._problems(align, by_key.get(align.table.key), observed.table(align.table), policy)
@@ -145,9 +146,18 @@ def _computes_values(align: AlignTable) -> bool:
     return align.writes_rows or bool(align.of_type(RestoreTable))
 
 
+def _is_about_values(align: AlignTable) -> bool:
+    """Whether a change computes stored values, or verifies those of a rewrite that a killed run began."""
+    return _computes_values(align) or bool(align.of_type(VerifyRewrite))
+
+
+def _aim(align: AlignTable) -> str:
+    return _COMPUTES if _computes_values(align) else "the plan verifies stored values"
+
+
 def _unknown_policies(align: AlignTable, error: StatementError) -> Problem:
     return Problem(
-        f"{_COMPUTES}, and the policies (ABAC) that may hide some of them from the engine cannot be read: "
+        f"{_aim(align)}, and the policies (ABAC) that may hide some of them from the engine cannot be read: "
         f"{error.first_line}",
         f"Grant READ METADATA on the table to the engine's principal, and use a SQL warehouse, serverless compute or "
         f"Databricks Runtime 16.4 or later. Or, if no policy applies to that principal: {_consent(align)}",
@@ -158,7 +168,7 @@ def _unknown_policies(align: AlignTable, error: StatementError) -> Problem:
 def _hiding_policies(align: AlignTable, policies: Sequence[EffectivePolicy]) -> Problem:
     named = ", ".join(map(str, policies))
     return Problem(
-        f"{_COMPUTES}, and these policies (ABAC) may hide some of them from the engine: {named}",
+        f"{_aim(align)}, and these policies (ABAC) may hide some of them from the engine: {named}",
         f"Add EXCEPT with the engine's principal to each of them, then allow it: {_consent(align)}",
         needed=_needed(align),
     )

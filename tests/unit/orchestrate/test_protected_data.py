@@ -9,6 +9,7 @@ import pytest
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
+from tests.builders.worlds import Kill
 from tests.fakes.unity_catalog.policies import Policy
 from tests.projects.catalog_project import CatalogProject
 
@@ -264,6 +265,26 @@ def test_a_policy_that_comes_after_a_failure_stops_the_next_run(project: Catalog
     object.__setattr__(project.catalog, "run", run)
     project.catalog.policies = [FILTER]
     refusal(project, CONVERTED)
+    project.catalog.policies = []
+    project.sync(ALLOWED)
+    assert project.plan()["tables"] == []
+
+
+def test_an_unfinished_rewrite_is_not_verified_under_a_policy(project: CatalogProject) -> None:
+    run = project.catalog.run
+
+    def killed(sql: str) -> Sequence[Row]:
+        if "VERSION AS OF" in sql and any("REPLACE TABLE" in done for done in project.catalog.statements):
+            raise Kill
+        return run(sql)
+
+    object.__setattr__(project.catalog, "run", killed)
+    project.declare(PARTITIONED)
+    with pytest.raises(Kill):
+        project.run(f"sync --yes {ALLOWED}")
+    object.__setattr__(project.catalog, "run", run)
+    project.catalog.policies = [FILTER]
+    assert "verifies stored values, and these policies (ABAC) may hide" in refusal(project, PARTITIONED)
     project.catalog.policies = []
     project.sync(ALLOWED)
     assert project.plan()["tables"] == []
