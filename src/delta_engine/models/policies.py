@@ -1,0 +1,193 @@
+"""Policies (ABAC) that a team declares: row filters and column masks of a catalog, a schema or a table.
+
+Policies that grant or deny privileges belong to other tools. Conditions are opaque text here; `sql.tag_conditions`
+reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from types import MappingProxyType
+from typing import TypeAlias
+
+from delta_engine.errors import SourceLocation
+from delta_engine.models.columns import calling_line
+from delta_engine.models.parts import NOTHING, set_fields, to_names, to_optional_text, to_text, to_texts
+
+
+@unique
+class ScopeKind(Enum):
+    """What a policy may be defined on."""
+
+    CATALOG = "catalog"
+    SCHEMA = "schema"
+    TABLE = "table"
+
+    @property
+    def parts(self) -> int:
+        """The number of parts of such a name."""
+        return list(ScopeKind).index(self) + 1
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class PolicyScope:
+    """The catalog, schema or table that a policy is defined on; it reaches the tables in it.
+
+    Args:
+        name: the raw dotted name of a catalog, a schema or a table, such as `dev.sales`.
+
+    Raises:
+        ValueError: the name has another number of parts than such a name.
+    """
+
+    kind: ScopeKind
+    name: str
+
+    def __init__(self, kind: ScopeKind | str, name: str) -> None:
+        found = kind if isinstance(kind, ScopeKind) else ScopeKind(to_text(kind, "kind"))
+        text = to_text(name, "name")
+        parts = text.split(".")
+        if len(parts) != found.parts or not all(parts):
+            raise ValueError(f"{text!r} is not the whole name of a {found.value}: write {_FORMS[found]}")
+        set_fields(self, kind=found, name=text)
+
+    @property
+    def key(self) -> str:
+        """The name in lower case, by which scopes of one kind compare."""
+        return self.name.lower()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the name, in lower case."""
+        return tuple(self.key.split("."))
+
+    def covers(self, table: str) -> bool:
+        """Whether a table, by its key, is the scope or inside it."""
+        return f"{table}.".startswith(f"{self.key}.")
+
+    def __str__(self) -> str:
+        return f"{self.kind.value} {self.name}"
+
+
+_FORMS: Mapping[ScopeKind, str] = {
+    ScopeKind.CATALOG: "catalog",
+    ScopeKind.SCHEMA: "catalog.schema",
+    ScopeKind.TABLE: "catalog.schema.table",
+}
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class PolicyMask:
+    """The mask of a policy.
+
+    Args:
+        function: the function through which the principals see the column: `catalog.schema.function`.
+        column: the alias of the masked column in `match`.
+        using: the further arguments: aliases of `match`, or constants as SQL.
+    """
+
+    function: str
+    column: str
+    using: tuple[str, ...] = ()
+
+    def __init__(self, function: str, column: str, using: Iterable[str] = ()) -> None:
+        set_fields(
+            self,
+            function=to_text(function, "function"),
+            column=to_text(column, "column"),
+            using=to_names("using", using),
+        )
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class PolicyFilter:
+    """The row filter of a policy.
+
+    Args:
+        function: the function that decides which rows the principals see: `catalog.schema.function`.
+        using: its arguments: aliases of `match`, or constants as SQL.
+    """
+
+    function: str
+    using: tuple[str, ...] = ()
+
+    def __init__(self, function: str, using: Iterable[str] = ()) -> None:
+        set_fields(self, function=to_text(function, "function"), using=to_names("using", using))
+
+
+Protection: TypeAlias = PolicyMask | PolicyFilter
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Policy:
+    """A declared policy.
+
+    Args:
+        name: the raw name, unique on its scope.
+        scope: what it is defined on.
+        protection: what it does to the tables in its scope.
+        to: the users, service principals and groups that it applies to.
+        excepted: those that it does not apply to.
+        match: conditions on tags of columns by alias; a table needs a column for each.
+        when: the condition on tags of the table; None for every table.
+        comment: the empty string means no comment.
+        declared_at: the place of the declaration; by default the calling line of Python.
+
+    Raises:
+        TypeError: an argument has the wrong type.
+    """
+
+    name: str
+    scope: PolicyScope
+    protection: Protection
+    to: tuple[str, ...]
+    excepted: tuple[str, ...] = ()
+    match: Mapping[str, str] = field(default_factory=dict)
+    when: str | None = None
+    comment: str = ""
+    declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
+
+    def __init__(
+        self,
+        name: str,
+        scope: PolicyScope,
+        protection: Protection,
+        to: Iterable[str],
+        *,
+        excepted: Iterable[str] = (),
+        match: Mapping[str, str] = NOTHING,
+        when: str | None = None,
+        comment: str = "",
+        declared_at: SourceLocation | None = None,
+    ) -> None:
+        if not isinstance(scope, PolicyScope):
+            raise TypeError(f"scope of {name!r} takes PolicyScope(…), not {scope!r}")
+        if not isinstance(protection, (PolicyMask, PolicyFilter)):
+            raise TypeError(
+                f"protection of {name!r} takes PolicyMask(…) or PolicyFilter(…), not {protection!r}"
+            )
+        conditions = to_texts("match", match)
+        set_fields(
+            self,
+            name=to_text(name, "name"),
+            scope=scope,
+            protection=protection,
+            to=to_names("to", to),
+            excepted=to_names("excepted", excepted),
+            match=MappingProxyType(
+                {alias: conditions[alias] for alias in match}
+            ),  # their order is the user's
+            when=to_optional_text(when, "when", name),
+            comment=to_text(comment, "comment", name),
+            declared_at=declared_at or calling_line(),
+        )
+
+    @property
+    def key(self) -> str:
+        """The kind and name of the scope and the name, in lower case, by which policies compare."""
+        return f"{self.scope.kind.value}.{self.scope.key}.{self.name.lower()}"
+
+    def __str__(self) -> str:
+        return f"{self.name} on {self.scope}"
