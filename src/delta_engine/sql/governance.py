@@ -1,4 +1,4 @@
-"""Statements and clauses about tags, owners, privileges, row filters, masks and their functions."""
+"""Statements and clauses about tags, owners, privileges, row filters and masks, and the names of functions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from delta_engine.models.parts import QualifiedName
-from delta_engine.sql.string_literals import with_portable_literals
 from delta_engine.sql.text import idents, quote_ident, sql_literal, sql_name, sql_pairs
 
 
@@ -83,17 +82,6 @@ def sql_drop_mask(table: str, column: str) -> str:
 
 def _of_column(name: str | None) -> str:
     return "" if name is None else f" ALTER COLUMN {quote_ident(name)}"
-
-
-def sql_create_function(function: QualifiedName, parameter: str, returned: str, expression: str) -> str:
-    """Create a SQL function with one parameter `x` (docs: "CREATE FUNCTION")."""
-    body = with_portable_literals(expression)
-    return f"CREATE FUNCTION {sql_name(function)}(x {parameter}) RETURNS {returned} RETURN {body}"
-
-
-def sql_drop_function(function: QualifiedName) -> str:
-    """Drop a function, if it exists."""
-    return f"DROP FUNCTION IF EXISTS {sql_name(function)}"
 
 
 _PART = re.compile(r"(`(?:[^`]|``)*`)|([^`.]+)")
