@@ -43,12 +43,23 @@ def with_portable_literals(sql: str) -> str:
     return _TOKEN.sub(_portable, sql)
 
 
+def literal_text(sql: str) -> str:
+    """Return what a string literal, or a chain of them, means; ValueError for other SQL."""
+    token = _TOKEN.fullmatch(sql.strip())
+    if token is None or not token["chain"] or token["binary"]:
+        raise ValueError(f"{sql!r} is no string literal")
+    return _meaning(token["chain"])
+
+
 def _portable(token: re.Match[str]) -> str:
     if not token["chain"]:
         return token[0]
-    literals = (each["literal"] for each in _EACH_LITERAL.finditer(token["chain"]))
-    text = _without_surrogates("".join(_units(literal) for literal in literals if literal))
-    return (token["binary"] or "") + sql_literal(text)
+    return (token["binary"] or "") + sql_literal(_meaning(token["chain"]))
+
+
+def _meaning(chain: str) -> str:
+    literals = (each["literal"] for each in _EACH_LITERAL.finditer(chain))
+    return _without_surrogates("".join(_units(literal) for literal in literals if literal))
 
 
 def _units(literal: str) -> str:

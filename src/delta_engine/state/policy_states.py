@@ -1,0 +1,56 @@
+"""Policies (ABAC) as the catalog has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from delta_engine.models.parts import set_fields
+from delta_engine.models.policies import Policy, Protection
+from delta_engine.state.states import NO_AUDIT, Audit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyState:
+    """One policy as the catalog has it; the fields are those of `Policy`.
+
+    Args:
+        exists: False for a missing policy; all other fields are then empty.
+        protection: None for a missing policy.
+        when: None for every table, as for a model.
+    """
+
+    exists: bool = True
+    protection: Protection | None = None
+    to: tuple[str, ...] = ()
+    excepted: tuple[str, ...] = ()
+    match: Mapping[str, str] = field(default_factory=dict)
+    when: str | None = None
+    comment: str = ""
+    audit: Audit = field(default=NO_AUDIT, compare=False)
+
+    def __post_init__(self) -> None:
+        set_fields(self, match=MappingProxyType(dict(self.match)))
+
+
+ABSENT_POLICY = PolicyState(exists=False)
+
+
+def policy_state_of(policy: Policy) -> PolicyState:
+    """Return the state of a policy that is exactly as its model declares it."""
+    return PolicyState(
+        protection=policy.protection,
+        to=policy.to,
+        excepted=policy.excepted,
+        match=policy.match,
+        when=policy.when,
+        comment=policy.comment,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPolicy:
+    """A policy that the engine does not manage, such as one that grants privileges, with the reason."""
+
+    reason: str

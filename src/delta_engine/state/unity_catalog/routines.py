@@ -1,0 +1,177 @@
+"""What Unity Catalog says of functions: rows of `information_schema`, and listings of databricks-sdk.
+
+The views (docs: "ROUTINES", "PARAMETERS", "ROUTINE_PRIVILEGES") show only routines that the principal may execute or
+owns, and no tags. The documentation of ROUTINES names no owner: the listing has it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Final
+
+from delta_engine.backends.sql_runner import Row
+from delta_engine.errors import CatalogReadError
+from delta_engine.models.functions import FunctionLanguage, Parameter
+from delta_engine.models.type_text import parse_data_type
+from delta_engine.state.function_states import FunctionState, OtherRoutine
+from delta_engine.state.states import Audit
+from delta_engine.state.unity_catalog.information_schema import LAGGING, View, grants, optional_text
+from delta_engine.state.unity_catalog.table_states import audit
+
+if TYPE_CHECKING:
+    from databricks.sdk.service.catalog import FunctionInfo
+
+_NAME = ("specific_schema", "specific_name")
+
+ROUTINES = View(
+    name="routines",
+    catalog_column="specific_catalog",
+    schema_column="specific_schema",
+    needed=(*_NAME, "routine_type"),
+)
+"""Read with all columns, because workspaces may show more than the documentation has, such as owners."""
+
+PARAMETERS = View(
+    name="parameters",
+    catalog_column="specific_catalog",
+    columns=(*_NAME, "ordinal_position", "parameter_name", "full_data_type", "parameter_default", "comment"),
+    schema_column="specific_schema",
+    needed=(*_NAME, "ordinal_position", "parameter_name", "full_data_type"),
+)
+
+ROUTINE_PRIVILEGES = View(
+    name="routine_privileges",
+    catalog_column="specific_catalog",
+    columns=(*_NAME, "grantee", "privilege_type"),
+    schema_column="specific_schema",
+    condition="coalesce(inherited_from, 'NONE') = 'NONE'",
+    needed=(*_NAME, "grantee", "privilege_type"),
+)
+
+RoutineKey = tuple[str, str]
+"""A schema's and a function's name in lower case."""
+
+_YES: Final = {"YES": True, "NO": False}
+
+
+def function_states(
+    routines: Iterable[Row], parameters: Iterable[Row], privileges: Iterable[Row]
+) -> Mapping[RoutineKey, FunctionState | OtherRoutine]:
+    """Return the functions of a catalog by schema and name, from the rows of the three views.
+
+    Raises:
+        CatalogReadError: a row lacks a name or a type, so that any function may lack it.
+    """
+    of_parameters, of_privileges = (
+        _by_routine(PARAMETERS, parameters),
+        _by_routine(ROUTINE_PRIVILEGES, privileges),
+    )
+    return {
+        key: _function_state(rows[0], of_parameters.get(key, ()), of_privileges.get(key, ()))
+        for key, rows in _by_routine(ROUTINES, routines).items()
+    }
+
+
+def listed_function(info: FunctionInfo) -> FunctionState | OtherRoutine:
+    """Return a function of a listing, without grants and tags.
+
+    Raises:
+        CatalogReadError: the listing lacks what every function has.
+    """
+    external = str(info.external_language or "") if _value(info.routine_body) == "EXTERNAL" else "SQL"
+    if other := _other_kind("FUNCTION", _value(info.data_type), external):
+        return other
+    listed = info.input_params.parameters if info.input_params else None
+    return FunctionState(
+        returns=parse_data_type(_needed(info.full_data_type, "full_data_type", info.full_name)),
+        body=info.routine_definition,
+        parameters=tuple(
+            Parameter(one.name, one.type_text, one.parameter_default, one.comment or "")
+            for one in sorted(listed or (), key=lambda one: one.position)
+        ),
+        language=FunctionLanguage(external.lower()),
+        is_deterministic=info.is_deterministic,
+        comment=info.comment or "",
+        owner=info.owner,
+        audit=Audit(
+            created_at=moment_of(info.created_at),
+            created_by=info.created_by,
+            altered_at=moment_of(info.updated_at),
+            altered_by=info.updated_by,
+        ),
+    )
+
+
+def moment_of(milliseconds: int | None) -> datetime | None:
+    """Return the moment of a listing's time."""
+    if milliseconds is None:
+        return None
+    return datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=milliseconds)
+
+
+def _function_state(
+    row: Row, parameters: Sequence[Row], privileges: Sequence[Row]
+) -> FunctionState | OtherRoutine:
+    language = str(row.get("external_language") or "SQL")
+    if other := _other_kind(str(row["routine_type"]), optional_text(row.get("data_type")), language):
+        return other
+    name = f"{row['specific_schema']}.{row['specific_name']}"
+    return FunctionState(
+        returns=parse_data_type(_needed(row.get("full_data_type"), "full_data_type", name)),
+        body=optional_text(row.get("routine_definition")),
+        parameters=tuple(map(_parameter, sorted(parameters, key=_position))),
+        language=FunctionLanguage(language.lower()),
+        is_deterministic=_YES.get(str(row.get("is_deterministic")).upper()),
+        comment=optional_text(row.get("comment")) or "",
+        owner=optional_text(row.get("routine_owner")),
+        grants=grants(privileges),
+        audit=audit(row),
+    )
+
+
+def _other_kind(routine_type: str, data_type: str | None, language: str) -> OtherRoutine | None:
+    if routine_type.upper() != "FUNCTION":
+        return OtherRoutine(f"a {routine_type.lower()}")
+    if (data_type or "").upper() in ("TABLE", "TABLE_TYPE"):
+        return OtherRoutine("a table function")
+    known = {known.value for known in FunctionLanguage}
+    return None if language.lower() in known else OtherRoutine(f"a function in {language}")
+
+
+def _parameter(row: Row) -> Parameter:
+    return Parameter(
+        str(row["parameter_name"]),
+        str(row["full_data_type"]),
+        optional_text(row["parameter_default"]),
+        optional_text(row["comment"]) or "",
+    )
+
+
+def _position(row: Row) -> int:
+    return int(str(row["ordinal_position"]))
+
+
+def _by_routine(view: View, rows: Iterable[Row]) -> Mapping[RoutineKey, Sequence[Row]]:
+    """Return rows by schema and name; CatalogReadError for NULL in columns that are documented to have values."""
+    grouped: dict[RoutineKey, list[Row]] = defaultdict(list)
+    for row in rows:
+        missing = [column for column in view.needed if row.get(column) is None]
+        if missing:
+            raise CatalogReadError(
+                f"information_schema.{view.name} has a row without {', '.join(missing)}", way_out=LAGGING
+            )
+        grouped[str(row["specific_schema"]).lower(), str(row["specific_name"]).lower()].append(row)
+    return grouped
+
+
+def _needed(value: object, what: str, name: str | None) -> str:
+    if value is None:
+        raise CatalogReadError(f"function {name} shows no {what}", way_out=LAGGING)
+    return str(value)
+
+
+def _value(member: object) -> str | None:
+    """Return the value of an enum of the SDK; None for no member."""
+    return None if member is None else str(getattr(member, "value", member))
