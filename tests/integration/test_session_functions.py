@@ -1,0 +1,89 @@
+"""SQL functions in Spark's session catalog: created from models, read back, replaced, and run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import SparkSession
+
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
+from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.errors import StatementError
+from delta_engine.models.functions import Function, Parameter
+from delta_engine.sql.function_bodies import body_problem
+from delta_engine.sql.functions import sql_create_function, sql_describe_function, sql_drop_function
+from delta_engine.sql.text import sql_name
+from delta_engine.state.function_states import function_state_of
+from delta_engine.state.session_functions import described_function
+
+
+@pytest.fixture(scope="module")
+def runner(spark: SparkSession) -> Iterator[SqlRunner]:
+    spark.sql("CREATE DATABASE IF NOT EXISTS functions")
+    yield SparkSqlRunner(spark)
+    spark.sql("DROP DATABASE functions CASCADE")
+
+
+def function(name: str, body: str, *parameters: Parameter, returns: str = "string") -> Function:
+    return Function(
+        "spark_catalog", "functions", name, returns, body, parameters, tags={}, is_deterministic=True
+    )
+
+
+X = Parameter("x", "string")
+FUNCTIONS = [
+    function("plain", "upper(x)", X),
+    function("quotes", "concat(x, 'it''s', \"a\", r'\\d', '${y}', '\U0001f600', '\\n')", X),
+    function("a b", "`x y`", Parameter("x y", "string", comment="it's ${z}, a `b`")),
+    function("defaults", "concat(x, n)", X, Parameter("n", "int", default="3", comment="how many")),
+    function(
+        "nested",
+        "s.a",
+        Parameter("s", "struct<a: int, b: array<int>>", default="named_struct('a', 1, 'b', array(2))"),
+        returns="int",
+    ),
+    function("inner_comment", "concat(x, -- a note with ' in it\n 'b') /* c */ || ''", X),
+    function("query", "SELECT max(id) FROM range(3)", returns="bigint"),
+    function("large", f"concat(x, '{'a' * 100_000}')", X),
+]
+
+
+@pytest.mark.parametrize("model", FUNCTIONS, ids=lambda model: model.function_name)
+def test_a_function_is_read_back_as_it_was_declared(runner: SqlRunner, model: Function) -> None:
+    model = replace(model, comment="Shows it's ${x}")
+    assert body_problem(model) is None
+    runner.run(sql_create_function(model))
+    name = model.qualified_name
+    assert described_function(name, runner.run(sql_describe_function(name))) == replace(
+        function_state_of(model), tags=None
+    )
+    changed = replace(model, comment="", is_deterministic=False)
+    runner.run(sql_create_function(changed, replaces=True))
+    assert described_function(name, runner.run(sql_describe_function(name))) == replace(
+        function_state_of(changed), tags=None
+    )
+    runner.run(sql_drop_function(name))
+    with pytest.raises(StatementError):
+        runner.run(sql_describe_function(name))
+
+
+def test_a_literal_means_what_it_says(runner: SqlRunner) -> None:
+    model = function("meaning", "concat(x, 'it''s ${y}', r'\\d')", X)
+    runner.run(sql_create_function(model))
+    (row,) = runner.run(f"SELECT {sql_name(model.qualified_name)}('a') AS found")
+    assert row["found"] == "ait's ${y}\\d"
+
+
+def test_a_comment_at_the_end_of_a_body_is_lost(runner: SqlRunner) -> None:
+    model = function("ends", "upper(x) -- a note", X)
+    runner.run(sql_create_function(model))
+    found = described_function(model.qualified_name, runner.run(sql_describe_function(model.qualified_name)))
+    assert found == replace(function_state_of(model), body="upper(x)", tags=None)
+
+
+@pytest.mark.parametrize("body", ["y", "x +", "spark_catalog.functions.plain(x)", "DROP TABLE t"])
+def test_spark_refuses_other_bodies(runner: SqlRunner, body: str) -> None:
+    with pytest.raises(StatementError):
+        runner.run(sql_create_function(function("broken", body, X)))
