@@ -15,11 +15,13 @@ from typing_extensions import assert_never
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName, Reference, Schema, Table
+from delta_engine.state.function_states import FunctionState
 from delta_engine.state.principals import ALL_ACCOUNT_USERS, Permissions
 from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, SchemaState, TableState
 from tests.fakes.unity_catalog import (
     columns,
     constraints,
+    functions,
     governance,
     layout,
     locations,
@@ -49,6 +51,14 @@ from tests.fakes.unity_catalog.views import VIEWS, Shown, schemas_of, selected
 
 _QUESTIONS = ("SELECT", "SHOW", "DESCRIBE")
 _CREATOR = "ann@example.com"
+_WITHOUT_HISTORY = (
+    statements.CreateFunction,
+    statements.DropFunction,
+    statements.AlterFunction,
+    statements.CreatePolicy,
+    statements.DropPolicy,
+)
+"""Statements about functions and policies, which may have the name of a table."""
 
 
 class FakeUnityCatalog:
@@ -71,8 +81,13 @@ class FakeUnityCatalog:
         catalogs: the holders of catalogs. Every user may use those of `schemas`, as a workspace's own catalog
             ("Manage privileges in Unity Catalog"); another catalog has no owner and no grants.
         files: what dropped external tables left at their locations.
+        functions: the functions, by their dotted names.
+        lost_on_replace: what CREATE OR REPLACE FUNCTION loses.
+        needs_functions: whether masks and filters are refused whose function is missing or takes other arguments.
+        hides_bodies: whether `routines` has NULL for the bodies of others' functions.
         policies: the ABAC policies of catalogs, schemas and tables.
         knows_policies: whether it runs `SHOW EFFECTIVE POLICIES`, which runtimes before 16.4 do not.
+        known_tags: the keys of the governed tags that policies may name; None for any.
         travels_under_policies: whether time travel is filtered by policies, in place of being refused.
         catalog_tags: the tags of catalogs.
         views: the columns of the views of `information_schema`, as they list them.
@@ -107,8 +122,13 @@ class FakeUnityCatalog:
         self.records_times = True
         usable = Permissions(grants={ALL_ACCOUNT_USERS: ("USE CATALOG",)})
         self.catalogs: dict[str, Permissions] = {name.partition(".")[0]: usable for name in self.schemas}
+        self.functions: dict[str, FunctionState] = {}
+        self.lost_on_replace = functions.LOST_ON_REPLACE
+        self.needs_functions = False
+        self.hides_bodies = False
         self.policies: list[policies.Policy] = []
         self.knows_policies = True
+        self.known_tags: frozenset[str] | None = None
         self.travels_under_policies = False
         self.catalog_tags: dict[str, Tags] = {}
         self.views = dict(VIEWS)
@@ -134,7 +154,7 @@ class FakeUnityCatalog:
                 statement = parse(sql)
                 is_of_key = self._drops_key(statement)
                 self._apply(statement)
-                if not is_of_key:
+                if not is_of_key and not isinstance(statement, _WITHOUT_HISTORY):
                     stored = self.tables.get(".".join(statement.name).lower())
                     self.histories.note(statement, self.user, stored.state if stored else None)
                 if self.audit_log is not None:
@@ -195,11 +215,20 @@ class FakeUnityCatalog:
             views=self.views,
             tables={key: table.with_state(audit=self._audit(key)) for key, table in tables.items()},
             schemas=schemas,
+            functions=self._shown_functions(),
             catalogs=self.catalogs,
             user=self.user,
             groups=frozenset(self.groups),
             renamed=self.renamed_catalogs,
         )
+
+    def _shown_functions(self) -> Mapping[str, FunctionState]:
+        names = {self.user, ALL_ACCOUNT_USERS, *self.groups}
+        return {
+            key: replace(one, body=None) if self.hides_bodies and one.owner not in names else one
+            for key, one in self.functions.items()
+            if not self.hides or one.owner in names or not names.isdisjoint(one.grants)
+        }
 
     def _audit(self, key: str) -> Audit:
         return self.histories.audit(key) if self.records_times else NO_AUDIT
@@ -230,6 +259,14 @@ class FakeUnityCatalog:
                 return lineage_rows(sql, self.lineage)
             case statements.Question(_, ()):
                 return selected(sql, self._shown())
+            case statements.Question("SHOW GRANTS ON FUNCTION", path):
+                return self._grants_on_function(self._function(path))
+            case statements.Question(
+                "SHOW POLICIES ON CATALOG" | "SHOW POLICIES ON SCHEMA" | "SHOW POLICIES ON TABLE", path
+            ):
+                return [policy.as_row() for policy in self._policies_on(".".join(path).lower())]
+            case statements.Question("DESCRIBE POLICY", (*path, name)):
+                return self._policy(tuple(path), name).as_description()
             case statements.Question("SHOW GRANTS ON TABLE" | "SHOW GRANTS ON SCHEMA", path):
                 return self._grants(".".join(path).lower())
             case statements.Question("SHOW SCHEMAS", (catalog,)):
@@ -274,6 +311,69 @@ class FakeUnityCatalog:
         is_free = self.travels_under_policies or self.hidden_by(key, self.user) is None
         require(is_free, "FGAC_TIME_TRAVEL_NOT_SUPPORTED.NOT_CATALOG_OWNED", f"{key} has no catalog commits")
 
+    def _grants_on_function(self, key: str) -> Sequence[Row]:
+        above = key.rpartition(".")[0]
+        own = as_grants("FUNCTION", key, self.functions[key].grants)
+        return [*own, *as_grants("SCHEMA", above, self.schemas[above].grants)]
+
+    def _policies_on(self, securable: str) -> list[policies.Policy]:
+        require(self.knows_policies, "PARSE_SYNTAX_ERROR", "no viable alternative at 'POLICIES'")
+        self._require_securable(securable)
+        return [policy for policy in self.policies if policy.securable == securable]
+
+    def _policy(self, path: Path, name: str) -> policies.Policy:
+        found = [one for one in self._policies_on(".".join(path).lower()) if one.key[1] == name.lower()]
+        require(found, "POLICY_NOT_FOUND", f"there is no policy {name} on {'.'.join(path)}")
+        return found[0]
+
+    def _create_policy(self, policy: policies.Policy, replaces: bool) -> None:
+        policies.check(policy)
+        others = [one for one in self._policies_on(policy.securable) if one.key != policy.key]
+        is_there = any(one.key == policy.key for one in self.policies)
+        require(replaces or not is_there, "POLICY_ALREADY_EXISTS", f"{policy.name} is there already")
+        most = policies.MOST_POLICIES[policy.securable.count(".") + 1]
+        require(len(others) < most, "INVALID_PARAMETER_VALUE", f"{policy.securable} has {most} policies")
+        is_known = str(policy.function) in self.functions
+        require(is_known, "ROUTINE_NOT_FOUND", f"there is no function {policy.function}")
+        self.policies = [*(one for one in self.policies if one.key != policy.key), policy]
+
+    def _require_securable(self, name: str) -> None:
+        match name.count("."):
+            case 0:
+                require(name in self.catalogs, "NO_SUCH_CATALOG_EXCEPTION", f"there is no catalog {name}")
+            case 1:
+                require(name in self.schemas, "SCHEMA_NOT_FOUND", f"there is no schema {name}")
+            case _:
+                self.stored(name)
+
+    def _create_function(self, path: Path, state: FunctionState, replaces: bool) -> None:
+        key = _dotted(path, 3)
+        self._schema(path[:2])
+        former = self.functions.get(key)
+        if former is None:
+            self.functions[key] = replace(functions.created(key, state), owner=self.user)
+            return
+        require(replaces, "ROUTINE_ALREADY_EXISTS", f"{key} is there already")
+        found = functions.replaced(key, former, state, self.lost_on_replace)
+        self.functions[key] = found if found.owner else replace(found, owner=self.user)
+
+    def _alter_function(self, key: str, change: statements.FunctionChange) -> None:
+        found = self.functions[key]
+        match change:
+            case statements.SetValue(_, owner):
+                self.functions[key] = replace(found, owner=owner)
+            case statements.UnsetTags(keys):
+                missing = [tag for tag in keys if tag not in (found.tags or {})]
+                require(not missing, "INVALID_PARAMETER_VALUE", f"{key} has no tag {missing}")
+                self.functions[key] = replace(found, tags=governance.altered_tags(found.tags or {}, change))
+            case statements.SetTags():
+                self.functions[key] = replace(found, tags=governance.altered_tags(found.tags or {}, change))
+
+    def _function(self, path: Path) -> str:
+        key = _dotted(path, 3)
+        require(key in self.functions, "ROUTINE_NOT_FOUND", f"there is no function {key}")
+        return key
+
     def _grants(self, key: str) -> Sequence[Row]:
         if self._checks_owners:
             require_manager(key, self.user, self.tables, self.schemas)
@@ -285,7 +385,7 @@ class FakeUnityCatalog:
 
     def _apply(self, statement: statements.Statement) -> None:
         if self._checks_owners:
-            check_rights(statement, self.user, self.tables, self.schemas)
+            check_rights(statement, self.user, self.tables, self.schemas, self.functions)
         match statement:
             case statements.CreateSchema(path, comment):
                 name = _dotted(path, 2)
@@ -295,21 +395,35 @@ class FakeUnityCatalog:
                 name = self._schema(path)
                 for key in [key for key in self.tables if key.startswith(f"{name}.")]:
                     self._drop(key, if_exists=False)
+                for key in [key for key in self.functions if key.startswith(f"{name}.")]:
+                    del self.functions[key]
+                self.policies = [one for one in self.policies if one.securable != name]
                 del self.schemas[name]
+            case statements.CreateFunction(path, function, replaces):
+                self._create_function(path, function, replaces)
+            case statements.DropFunction(path, if_exists):
+                if not if_exists or _dotted(path, 3) in self.functions:
+                    del self.functions[self._function(path)]
+            case statements.AlterFunction(path, change):
+                self._alter_function(self._function(path), change)
+            case statements.CreatePolicy(_, policy, replaces):
+                self._create_policy(policy, replaces)
+            case statements.DropPolicy(path, policy_name):
+                self.policies.remove(self._policy(path, policy_name))
             case statements.CreateTable(path, state, collation):
                 table = self._new_name(path)
                 made = self._created(table, replace(state, owner=self.user))
-                self.tables[table.key] = created_in(made, collation or self._collation(table))
+                self._keep(created_in(made, collation or self._collation(table)))
             case statements.DropTable(path, if_exists):
                 self._drop(_dotted(path, 3), if_exists)
-            case statements.AlterTable(path, change):
+            case statements.AlterTable(path, table_change):
                 stored = self.stored(_dotted(path, 3))
-                if isinstance(change, statements.RenameTable):
-                    self._rename(stored, change)
+                if isinstance(table_change, statements.RenameTable):
+                    self._rename(stored, table_change)
                 else:
-                    self._keep(self._changed(stored, change))
-            case statements.AlterSchema(path, change):
-                self._alter_schema(_dotted(path, 2), change)
+                    self._keep(self._changed(stored, table_change))
+            case statements.AlterSchema(path, schema_change):
+                self._alter_schema(_dotted(path, 2), schema_change)
             case statements.CommentOn("TABLE", path, comment):
                 self._keep(self.stored(_dotted(path, 3)).with_state(table_comment=comment))
             case statements.CommentOn("SCHEMA", path, comment):
@@ -332,6 +446,10 @@ class FakeUnityCatalog:
                 self._keep(
                     stored.with_state(grants=governance.altered_grants(stored.state.grants, statement))
                 )
+            case statements.Grant("FUNCTION", path) | statements.Revoke("FUNCTION", path):
+                key = self._function(path)
+                held = governance.altered_grants(self.functions[key].grants, statement)
+                self.functions[key] = replace(self.functions[key], grants=held)
             case statements.Grant("SCHEMA", path) | statements.Revoke("SCHEMA", path):
                 schema = self.schemas[self._schema(path)]
                 grants = governance.altered_grants(schema.grants, statement)
@@ -421,6 +539,7 @@ class FakeUnityCatalog:
         if dropped.state.location is not None:
             self.files[locations.normal_form(dropped.state.location)] = locations.left_files(dropped.state)
         del self.tables[key]
+        self.policies = [policy for policy in self.policies if policy.securable != key]
         for name, table in self.tables.items():  # documented on "DROP TABLE"
             self.tables[name] = constraints.without_references_to(table, parent)
 
@@ -431,6 +550,10 @@ class FakeUnityCatalog:
         )
         del self.tables[stored.name.key]
         self.tables[name.key] = replace(stored, name=name)
+        self.policies = [
+            replace(policy, securable=name.key) if policy.securable == stored.name.key else policy
+            for policy in self.policies
+        ]
         for key, table in self.tables.items():
             self.tables[key] = constraints.with_renamed_parent(table, stored.name, name)
 
@@ -442,6 +565,12 @@ class FakeUnityCatalog:
                 self.tables[name] = constraints.without_references_to(table, stored.name)
 
     def _keep(self, stored: Stored) -> None:
+        if self.needs_functions:
+            former = self.tables.get(stored.name.key)
+            known = functions.uses_of(former.state, stored.name) if former else {}
+            for use, (name, arguments) in functions.uses_of(stored.state, stored.name).items():
+                if known.get(use) != (name, arguments):
+                    functions.check_use(self.functions, name, arguments)
         self.tables[stored.name.key] = stored
 
     def _collation(self, table: QualifiedName) -> str:

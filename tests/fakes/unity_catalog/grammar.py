@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from delta_engine.models import (
@@ -15,11 +16,14 @@ from delta_engine.models import (
     PrimaryKey,
     RowFilter,
 )
+from delta_engine.models.functions import FunctionLanguage, Parameter
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType
+from delta_engine.state.function_states import FunctionState
 from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog import statements
 from tests.fakes.unity_catalog.cursor import Cursor
+from tests.fakes.unity_catalog.policies import Policy
 from tests.fakes.unity_catalog.statements import Path, Tags
 from tests.fakes.unity_catalog.values import VALUE_FACETS
 
@@ -35,11 +39,20 @@ def parse(sql: str) -> statements.Statement:
     Raises:
         StatementError: it is none that the grammar knows.
     """
+    if python := _PYTHON.match(sql):
+        return _python_function(python["head"], python["body"])
     cursor = Cursor(sql)
     statement = _statement(cursor)
     cursor.end()
     return statement
 
+
+_PYTHON = re.compile(
+    r"(?P<head>CREATE (?:OR REPLACE )?FUNCTION .*? LANGUAGE PYTHON\b.*?)"
+    r" AS (?P<quote>\$\w*\$)\n(?P<body>.*)\n(?P=quote)\Z",
+    re.DOTALL,
+)
+"""A function in Python, whose body is no SQL."""
 
 _VERSION = re.compile(r"((?:`(?:[^`]|``)*`\.?)+) VERSION AS OF ")
 """A former version of a table."""
@@ -64,6 +77,13 @@ def parse_question(sql: str) -> statements.Question:
         question = statements.Question(f"SHOW GRANTS ON {kind}", cursor.path())
     elif cursor.take("SHOW", "CREATE", "TABLE"):
         question = statements.Question("SHOW CREATE TABLE", cursor.path())
+    elif cursor.take("SHOW", "POLICIES", "ON"):
+        question = statements.Question(f"SHOW POLICIES ON {cursor.word()}", cursor.path())
+    elif cursor.take("DESCRIBE", "POLICY"):
+        name = cursor.name()
+        cursor.expect("ON")
+        cursor.word()
+        question = statements.Question("DESCRIBE POLICY", (*cursor.path(), name))
     elif cursor.take("SHOW", "EFFECTIVE", "POLICIES", "ON", "TABLE"):
         question = statements.Question("SHOW EFFECTIVE POLICIES", cursor.path())
     elif cursor.take("DESCRIBE", "DETAIL"):
@@ -89,6 +109,28 @@ def _statement(cursor: Cursor) -> statements.Statement:
         name = cursor.path()
         cursor.expect("CASCADE")
         return statements.DropSchema(name)
+    if cursor.at("CREATE", "FUNCTION") or cursor.at("CREATE", "OR", "REPLACE", "FUNCTION"):
+        return _create_function(cursor)
+    if cursor.take("DROP", "FUNCTION"):
+        if_exists = cursor.take("IF", "EXISTS")
+        return statements.DropFunction(cursor.path(), if_exists)
+    if cursor.take("ALTER", "FUNCTION"):
+        name = cursor.path()
+        cursor.expect("OWNER", "TO")
+        return statements.AlterFunction(name, statements.SetValue("owner", cursor.name()))
+    if cursor.take("SET", "TAG", "ON", "FUNCTION"):
+        name, key = cursor.path(), cursor.name()
+        value = cursor.name() if cursor.take("=") else ""
+        return statements.AlterFunction(name, statements.SetTags({key: value}))
+    if cursor.take("UNSET", "TAG", "ON", "FUNCTION"):
+        return statements.AlterFunction(cursor.path(), statements.UnsetTags((cursor.name(),)))
+    if cursor.at("CREATE", "POLICY") or cursor.at("CREATE", "OR", "REPLACE", "POLICY"):
+        return _create_policy(cursor)
+    if cursor.take("DROP", "POLICY"):
+        policy = cursor.name()
+        cursor.expect("ON")
+        cursor.word()
+        return statements.DropPolicy(cursor.path(), policy)
     if cursor.take("CREATE", "TABLE"):
         return _create_table(cursor)
     if cursor.take("CREATE", "OR", "REPLACE", "TABLE"):
@@ -113,6 +155,93 @@ def _statement(cursor: Cursor) -> statements.Statement:
         cursor.expect("IS")
         return statements.CommentOn(kind, name, cursor.text())
     return _privileges(cursor)
+
+
+def _create_function(cursor: Cursor) -> statements.CreateFunction:
+    cursor.expect("CREATE")
+    replaces = cursor.take("OR", "REPLACE")
+    cursor.expect("FUNCTION")
+    name = cursor.path()
+    parameters: tuple[Parameter, ...] = ()
+    if not cursor.take("(", ")"):
+        parameters = cursor.listed(lambda: _parameter(cursor))
+    cursor.expect("RETURNS")
+    returns = _data_type(cursor)
+    fields: dict[str, Any] = {}
+    while not (cursor.is_at_end or cursor.take("RETURN")):
+        if cursor.take("COMMENT"):
+            fields["comment"] = cursor.text()
+        elif cursor.take("LANGUAGE", "PYTHON"):
+            fields["language"] = FunctionLanguage.PYTHON
+        else:
+            fields["is_deterministic"] = not cursor.take("NOT")
+            cursor.expect("DETERMINISTIC")
+    body = None if cursor.is_at_end else cursor.sql_until()
+    state = FunctionState(returns=returns, body=body, parameters=parameters, tags={}, **fields)
+    return statements.CreateFunction(name, state, replaces)
+
+
+def _python_function(head: str, body: str) -> statements.CreateFunction:
+    cursor = Cursor(head)
+    found = _create_function(cursor)
+    cursor.end()
+    return found._replace(state=replace(found.state, body=body))
+
+
+def _parameter(cursor: Cursor) -> Parameter:
+    name, data_type = cursor.name(), _data_type(cursor)
+    default = cursor.sql_until(",", ")", "COMMENT") if cursor.take("DEFAULT") else None
+    return Parameter(name, data_type, default, cursor.text() if cursor.take("COMMENT") else "")
+
+
+def _create_policy(cursor: Cursor) -> statements.CreatePolicy:
+    cursor.expect("CREATE")
+    replaces = cursor.take("OR", "REPLACE")
+    cursor.expect("POLICY")
+    name = cursor.name()
+    cursor.expect("ON")
+    cursor.word()
+    securable = cursor.path()
+    comment = cursor.text() if cursor.take("COMMENT") else ""
+    is_filter = cursor.take("ROW", "FILTER")
+    if not is_filter:
+        cursor.expect("COLUMN", "MASK")
+    function = ".".join(cursor.path()).lower()
+    cursor.expect("TO")
+    principals = cursor.items(cursor.name)
+    excepted = cursor.items(cursor.name) if cursor.take("EXCEPT") else ()
+    cursor.expect("FOR", "TABLES")
+    when = cursor.sql_until("MATCH", "ON", "USING") if cursor.take("WHEN") else None
+    match = cursor.items(lambda: _matched(cursor)) if cursor.take("MATCH", "COLUMNS") else ()
+    column = cursor.name() if cursor.take("ON", "COLUMN") else None
+    if column is None and not is_filter:
+        raise cursor.error("a mask needs ON COLUMN")
+    using = cursor.listed(lambda: _argument(cursor)) if cursor.take("USING", "COLUMNS") else ()
+    policy = Policy(
+        name=name,
+        securable=".".join(securable).lower(),
+        policy_type="ROW_FILTER" if is_filter else "COLUMN_MASK",
+        principals=frozenset(principals),
+        excepted=frozenset(excepted),
+        function=function,
+        column=column,
+        using=using,
+        when=when,
+        match=match,
+        comment=comment,
+    )
+    return statements.CreatePolicy(securable, policy, replaces)
+
+
+def _matched(cursor: Cursor) -> tuple[str, str]:
+    condition = cursor.sql_until("AS")
+    cursor.expect("AS")
+    return cursor.name(), condition
+
+
+def _argument(cursor: Cursor) -> str:
+    text = cursor.sql_until(",", ")")
+    return text[1:-1].replace("``", "`") if text.startswith("`") else text
 
 
 def _update(cursor: Cursor) -> statements.Update:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from delta_engine.models import ForeignKey, Grants, QualifiedName
+from delta_engine.state.function_states import FunctionState
 from delta_engine.state.principals import Permissions
 from delta_engine.state.states import SchemaState
 from tests.fakes.unity_catalog import statements
@@ -24,16 +25,56 @@ def check_rights(
     user: str,
     tables: Mapping[str, Stored],
     schemas: Mapping[str, SchemaState],
+    functions: Mapping[str, FunctionState],
 ) -> None:
-    """Refuse a statement about tables that are not the user's, or in a schema that is not."""
-    if isinstance(statement, statements.Grant | statements.Revoke):
-        require_manager(".".join(statement.name).lower(), user, tables, schemas)
-        return
+    """Refuse a statement about tables and functions that are not the user's, or in a schema that is not."""
+    key = ".".join(statement.name).lower()
+    match statement:
+        case statements.Grant("FUNCTION") | statements.Revoke("FUNCTION"):
+            _require_function_manager(key, user, functions)
+            return
+        case statements.Grant() | statements.Revoke() | statements.DropPolicy():
+            require_manager(key, user, tables, schemas)
+            return
+        case statements.CreatePolicy(_, policy):
+            require_manager(key, user, tables, schemas)
+            _require_execute(str(policy.function), user, functions)
+            return
+        case statements.CreateFunction() | statements.DropFunction() | statements.AlterFunction():
+            _check_function(key, user, schemas, functions)
+            return
     for name in _tables(statement):
         schema = schemas.get(f"{name.catalog}.{name.schema}".lower())
         require(schema is None or schema.owner == user, ERROR_CLASS, f"the schema of {name} is not yours")
         table = tables.get(name.key)
         require(table is None or table.state.owner == user, ERROR_CLASS, f"{name} is not yours")
+
+
+def _check_function(
+    key: str, user: str, schemas: Mapping[str, SchemaState], functions: Mapping[str, FunctionState]
+) -> None:
+    """Refuse to create a function without CREATE FUNCTION on the schema, and to change that of another owner."""
+    if key in functions:
+        require(functions[key].owner == user, ERROR_CLASS, f"{key} is not yours")
+        return
+    schema = schemas.get(key.rpartition(".")[0])
+    held = () if schema is None else schema.grants.get(user, ())
+    may = schema is None or schema.owner == user or "CREATE FUNCTION" in held
+    require(may, ERROR_CLASS, f"you lack CREATE FUNCTION on the schema of {key}")
+
+
+def _require_function_manager(key: str, user: str, functions: Mapping[str, FunctionState]) -> None:
+    found = functions.get(key)
+    may = found is None or found.owner == user or "MANAGE" in found.grants.get(user, ())
+    require(may, ERROR_CLASS, f"you neither own {key} nor have MANAGE on it")
+
+
+def _require_execute(key: str, user: str, functions: Mapping[str, FunctionState]) -> None:
+    found = functions.get(key)
+    held = {} if found is None else found.grants
+    rights = {*held.get(user, ()), *held.get("account users", ())}
+    may = found is None or found.owner == user or not rights.isdisjoint({"EXECUTE", "ALL PRIVILEGES"})
+    require(may, ERROR_CLASS, f"you lack EXECUTE on {key}")
 
 
 def require_manager(

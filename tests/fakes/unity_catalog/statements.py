@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, PrimaryKey, RowFilter
 from delta_engine.models.types import DataType
+from delta_engine.state.function_states import FunctionState
 from delta_engine.state.states import TableState
+
+if TYPE_CHECKING:
+    from tests.fakes.unity_catalog.policies import Policy
 
 Path: TypeAlias = tuple[str, ...]
 """A column's name and the way into it."""
@@ -88,8 +92,40 @@ class Restore(NamedTuple):
     version: int
 
 
+class CreateFunction(NamedTuple):
+    name: Path
+    state: FunctionState
+    replaces: bool
+
+
+class DropFunction(NamedTuple):
+    name: Path
+    if_exists: bool
+
+
+class AlterFunction(NamedTuple):
+    name: Path
+    change: FunctionChange
+
+
+class CreatePolicy(NamedTuple):
+    name: Path  # the securable's
+    policy: Policy
+    replaces: bool
+
+
+class DropPolicy(NamedTuple):
+    name: Path  # the securable's
+    policy: str
+
+
 Statement: TypeAlias = (
     CreateSchema
+    | CreateFunction
+    | DropFunction
+    | AlterFunction
+    | CreatePolicy
+    | DropPolicy
     | Restore
     | RewriteTable
     | DropSchema
@@ -198,6 +234,7 @@ TableChange: TypeAlias = (
 )
 
 SchemaChange: TypeAlias = SetTags | UnsetTags | SetValue
+FunctionChange: TypeAlias = SetTags | UnsetTags | SetValue
 
 
 class SetComment(NamedTuple):

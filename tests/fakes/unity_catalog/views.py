@@ -14,8 +14,10 @@ from sqlglot import exp
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.models import ForeignKey, Grants, PrimaryKey, QualifiedName
+from delta_engine.models.functions import FunctionLanguage
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType, UnsupportedType
 from delta_engine.sql.text import quote_ident, shown_type
+from delta_engine.state.function_states import FunctionState
 from delta_engine.state.principals import Permissions
 from delta_engine.state.states import Audit, SchemaState
 from tests.fakes.unity_catalog.refusals import Refusal, require
@@ -24,6 +26,7 @@ from tests.fakes.unity_catalog.stored import Stored
 
 Tables = Mapping[str, Stored]
 Schemas = Mapping[str, SchemaState]
+Functions = Mapping[str, FunctionState]
 Rows = Iterator[dict[str, object]]
 Place = Mapping[str, object]
 
@@ -34,6 +37,7 @@ _AUDIT = ("created", "created_by", "last_altered", "last_altered_by")
 _TABLE = ("table_catalog", "table_schema", "table_name")
 _CONSTRAINT = ("constraint_catalog", "constraint_schema", "constraint_name")
 _TAG = ("tag_name", "tag_value")
+_ROUTINE = ("specific_catalog", "specific_schema", "specific_name")
 _GRANT = ("grantor", "grantee", "privilege_type", "is_grantable", "inherited_from")
 
 VIEWS: Mapping[str, tuple[str, ...]] = {
@@ -55,6 +59,15 @@ VIEWS: Mapping[str, tuple[str, ...]] = {
     "column_tags": ("catalog_name", "schema_name", "table_name", "column_name", *_TAG),
     "column_masks": (*_TABLE, "column_name", "mask_name", "using_columns"),
     "row_filters": (*_TABLE, "filter_name", "target_columns"),
+    "routines": (
+        *(*_ROUTINE, "routine_catalog", "routine_schema", "routine_name", "routine_type", "data_type"),
+        *("full_data_type", "routine_body", "routine_definition", "external_language", "is_deterministic"),
+        *("comment", *_AUDIT),
+    ),
+    "parameters": (
+        *(*_ROUTINE, "ordinal_position", "parameter_name", "full_data_type", "parameter_default", "comment"),
+    ),
+    "routine_privileges": (*_ROUTINE, *_GRANT),
     "table_constraints": (*_CONSTRAINT, *_TABLE, "constraint_type"),
     "key_column_usage": (
         *(*_CONSTRAINT, *_TABLE, "column_name", "ordinal_position", "position_in_unique_constraint"),
@@ -77,6 +90,7 @@ class Shown:
     views: Mapping[str, tuple[str, ...]]
     tables: Tables
     schemas: Schemas
+    functions: Functions
     catalogs: Mapping[str, Permissions]
     user: str
     groups: frozenset[str]
@@ -175,6 +189,10 @@ def _view(name: str, catalog: str, shown: Shown) -> Rows:
         for key, schema in shown.schemas.items():
             if key.startswith(f"{catalog}."):
                 yield from _OF_SCHEMAS[name](_schema(key), schema)
+    elif name in _OF_FUNCTIONS:
+        for key, function in shown.functions.items():
+            if key.startswith(f"{catalog}."):
+                yield from _OF_FUNCTIONS[name](key, function, shown)
     elif name in _OF_TABLES:
         for stored in shown.tables.values():
             if stored.name.catalog == catalog:
@@ -297,6 +315,48 @@ def _table_privileges(stored: Stored, shown: Shown) -> Rows:
     yield from _privileges(_table(stored.name), above, "SCHEMA")
 
 
+def _routines(key: str, function: FunctionState, _shown: Shown) -> Rows:
+    catalog, schema, name = key.split(".")
+    is_python = function.language is FunctionLanguage.PYTHON
+    full_data_type = _full_data_type(function.returns) if function.returns else None
+    yield {
+        **_routine(key),
+        "routine_catalog": catalog,
+        "routine_schema": schema,
+        "routine_name": name,
+        "routine_type": "FUNCTION",
+        "data_type": (full_data_type or "").partition("(")[0].partition("<")[0],
+        "full_data_type": full_data_type,
+        "routine_body": "EXTERNAL" if is_python else "SQL",
+        "routine_definition": function.body,
+        "external_language": "PYTHON" if is_python else None,
+        "is_deterministic": "NO" if function.is_deterministic is False else "YES",
+        "comment": function.comment or None,
+        **_audited(function.audit),
+    }
+
+
+def _parameters(key: str, function: FunctionState, _shown: Shown) -> Rows:
+    for position, parameter in enumerate(function.parameters):
+        yield {
+            **_routine(key),
+            "ordinal_position": position,
+            "parameter_name": parameter.name,
+            "full_data_type": _full_data_type(parameter.data_type),
+            "parameter_default": parameter.default,
+            "comment": parameter.comment or None,
+        }
+
+
+def _routine_privileges(key: str, function: FunctionState, shown: Shown) -> Rows:
+    yield from _privileges(_routine(key), function.grants)
+    yield from _privileges(_routine(key), shown.schemas[key.rpartition(".")[0]].grants, "SCHEMA")
+
+
+def _routine(key: str) -> dict[str, object]:
+    return dict(zip(_ROUTINE, key.split("."), strict=True))
+
+
 def _privileges(place: Place, grants: Grants, inherited_from: str = "NONE") -> Rows:
     for principal, privileges in grants.items():
         for privilege in privileges:
@@ -321,6 +381,11 @@ _OF_SCHEMAS: Mapping[str, Callable[[Place, SchemaState], Rows]] = {
     "schemata": _schemata,
     "schema_privileges": lambda place, schema: _privileges(place, schema.grants),
     "schema_tags": lambda place, schema: _tags(place, schema.tags),
+}
+_OF_FUNCTIONS: Mapping[str, Callable[[str, FunctionState, Shown], Rows]] = {
+    "routines": _routines,
+    "parameters": _parameters,
+    "routine_privileges": _routine_privileges,
 }
 _OF_TABLES: Mapping[str, Callable[[Stored, Shown], Rows]] = {
     "tables": _tables,

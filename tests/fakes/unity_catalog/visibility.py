@@ -1,0 +1,230 @@
+"""What a reader sees of a table: through its row filter, its masks and the policies that reach it.
+
+A mask is the SQL that its function computes for this reader, with groups and user filled in. Where the platform refuses
+the query, the reader sees nothing: a function that is missing or takes other arguments, two filters or two masks that
+differ, a policy that names an unknown tag, or no SELECT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import sqlglot
+from sqlglot import exp
+
+from delta_engine.sql.expressions import databricks_dialect
+from delta_engine.sql.text import quote_ident
+from tests.fakes.unity_catalog import functions, policies
+from tests.fakes.unity_catalog.catalog import FakeUnityCatalog
+from tests.fakes.unity_catalog.exposure import Held
+from tests.fakes.unity_catalog.policies import Policy
+from tests.fakes.unity_catalog.refusals import Refusal, require
+from tests.fakes.unity_catalog.stored import Stored
+
+ALL_ROWS = "TRUE"
+NO_ROWS = "FALSE"
+
+
+class Reader(NamedTuple):
+    """A principal that reads tables, with its groups."""
+
+    name: str
+    groups: frozenset[str] = frozenset()
+
+
+class Sight(NamedTuple):
+    """What a reader sees of a column.
+
+    Args:
+        rows: the condition that its rows meet.
+        value: what it sees in place of the value, as SQL over the columns; that of a column alone is its value.
+    """
+
+    rows: str
+    value: str
+
+
+class Fact(NamedTuple):
+    """What a reader learns of stored values.
+
+    Args:
+        rows: the condition on the rows of which it learns it.
+        origins: the columns, by their first names, whose values it learns.
+        how: the SQL by which it sees them; empty for the values themselves.
+    """
+
+    rows: str
+    origins: frozenset[str]
+    how: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a reader sees of a table: a sight by column, by key; none where its queries are refused.
+
+    Args:
+        refusal: why the platform refuses; empty if it does not.
+    """
+
+    sights: Mapping[str, Sight]
+    refusal: str = ""
+
+
+def facts(seen: View, held: Held | None = None) -> frozenset[Fact]:
+    """Return what a view tells of stored values.
+
+    Args:
+        held: by column the columns, by first names, whose values it holds; None if each holds its own.
+    """
+    found: set[Fact] = set()
+    for sight in seen.sights.values():
+        names = _columns(sight.value)
+        held_by = names if held is None else frozenset().union(*(held.get(name, ()) for name in names))
+        origins = frozenset(held_by)
+        if sight.rows == NO_ROWS or not origins:
+            continue
+        if _is_bare(sight.value):
+            found |= {Fact(sight.rows, frozenset({origin})) for origin in origins}
+        else:
+            found.add(Fact(sight.rows, origins, sight.value))
+    return frozenset(found)
+
+
+def untold(now: frozenset[Fact], *sides: frozenset[Fact]) -> frozenset[Fact]:
+    """Return the facts that no side tells: each has to follow from those of one side."""
+    return frozenset(fact for fact in now if not any(_follows(fact, side) for side in sides))
+
+
+def _follows(fact: Fact, side: frozenset[Fact]) -> bool:
+    within = [one for one in side if one.rows in (ALL_ROWS, fact.rows)]
+    if fact._replace(rows="") in [one._replace(rows="") for one in within]:
+        return True
+    plain = frozenset().union(*(one.origins for one in within if not one.how))
+    return fact.origins <= plain
+
+
+def view(catalog: FakeUnityCatalog, table: str, reader: Reader) -> View:
+    """Return what a reader sees of a table now."""
+    try:
+        stored = catalog.stored(table)
+        _require_select(catalog, stored, reader)
+        found = _effective(catalog, stored, reader)
+        rows = _one(_filters(stored, found), "INVALID_PARAMETER_VALUE.UC_ABAC_MULTIPLE_ROW_FILTERS")
+        condition = ALL_ROWS if rows is None else _computed(catalog, rows, reader)
+        sights = {}
+        for column in stored.state.columns:
+            mask = _one(
+                _masks(stored, found, column.key), "COLUMN_MASKS_FEATURE_NOT_SUPPORTED.MULTIPLE_MASKS"
+            )
+            value = quote_ident(column.key) if mask is None else _computed(catalog, mask, reader)
+            sights[column.key] = Sight(condition, value)
+    except Refusal as refusal:
+        return View({}, f"{refusal.error_class}: {refusal.message}")
+    return View(sights)
+
+
+class _Call(NamedTuple):
+    """A call of a function, with its arguments as SQL."""
+
+    function: str
+    arguments: tuple[str, ...]
+
+
+def _require_select(catalog: FakeUnityCatalog, stored: Stored, reader: Reader) -> None:
+    names = {reader.name, *reader.groups, policies.EVERYBODY}
+    schema = catalog.schemas[f"{stored.name.catalog}.{stored.name.schema}"]
+    held = {
+        privilege
+        for grants in (stored.state.grants, schema.grants)
+        for principal, privileges in grants.items()
+        if principal in names
+        for privilege in privileges
+    }
+    may = stored.state.owner in names or not held.isdisjoint({"SELECT", "ALL PRIVILEGES"})
+    require(may, "INSUFFICIENT_PERMISSIONS", f"{reader.name} may not select from {stored.name}")
+
+
+def _effective(catalog: FakeUnityCatalog, stored: Stored, reader: Reader) -> list[Policy]:
+    tags = {**catalog.inherited_tags(stored.name.key), **stored.state.tags}
+    found = []
+    for policy in policies.effective(catalog.policies, stored.name.key):
+        if policy.policy_type not in ("ROW_FILTER", "COLUMN_MASK"):
+            continue
+        if not policy.is_for(reader.name, reader.groups):
+            continue
+        conditions = [*([policy.when] if policy.when else []), *(text for _, text in policy.match)]
+        named = {key for text in conditions for key in policies.tags_in(text)}
+        unknown = set() if catalog.known_tags is None else named - catalog.known_tags
+        require(not unknown, "UC_ABAC_UNKNOWN_TAG_POLICY", f"{policy.name} names {sorted(unknown)}")
+        if policy.reaches(tags, stored.state.columns):
+            found.append(policy)
+    return found
+
+
+def _filters(stored: Stored, found: Iterable[Policy]) -> set[_Call]:
+    calls = {
+        _Call(str(policy.function), _arguments(policy, stored))
+        for policy in found
+        if policy.policy_type == "ROW_FILTER"
+    }
+    if stored.state.row_filter is not None:
+        function, columns = stored.state.row_filter.function, stored.state.row_filter.columns
+        calls.add(_Call(stored.name.resolve(function).key, tuple(map(_column, columns))))
+    return calls
+
+
+def _masks(stored: Stored, found: Iterable[Policy], key: str) -> set[_Call]:
+    calls = {
+        _Call(str(policy.function), (_column(key), *_arguments(policy, stored)))
+        for policy in found
+        if policy.policy_type == "COLUMN_MASK" and key in policy.masked(stored.state.columns)
+    }
+    mask = stored.column(key).mask
+    if mask is not None:
+        arguments = (_column(key), *map(_column, mask.using_columns))
+        calls.add(_Call(stored.name.resolve(mask.function).key, arguments))
+    return calls
+
+
+def _arguments(policy: Policy, stored: Stored) -> tuple[str, ...]:
+    """Return the arguments of a policy's function; refuse an alias that matches several columns."""
+    aliases = {alias.lower(): alias for alias, _ in policy.match}
+    arguments = []
+    for text in policy.using:
+        if text.lower() not in aliases:
+            arguments.append(text)
+            continue
+        matched = policy.matched(text, stored.state.columns)
+        require(
+            len(matched) == 1,
+            "INVALID_PARAMETER_VALUE",
+            f"{policy.name}: {text} matches {len(matched)} columns",
+        )
+        arguments.append(_column(matched[0]))
+    return tuple(arguments)
+
+
+def _one(calls: set[_Call], error_class: str) -> _Call | None:
+    """Return the only call; refuse several that differ. The same function with the same arguments is one."""
+    require(len(calls) <= 1, error_class, f"{sorted(call.function for call in calls)} meet")
+    return next(iter(calls), None)
+
+
+def _computed(catalog: FakeUnityCatalog, call: _Call, reader: Reader) -> str:
+    return functions.called(catalog.functions, call.function, call.arguments, reader.groups, reader.name)
+
+
+def _column(name: str) -> str:
+    return quote_ident(name.lower())
+
+
+def _columns(value: str) -> set[str]:
+    tree = sqlglot.parse_one(value, dialect=databricks_dialect())
+    return {column.name for column in tree.find_all(exp.Column)}
+
+
+def _is_bare(value: str) -> bool:
+    """Whether a value is that of a column alone."""
+    return isinstance(sqlglot.parse_one(value, dialect=databricks_dialect()).unnest(), exp.Column)
