@@ -19,15 +19,20 @@ from tests.fakes.unity_catalog.statements import (
     AddColumns,
     AddConstraint,
     AlterColumns,
+    AlterFunction,
     AlterSchema,
     AlterTable,
     ClusterBy,
     ColumnChange,
     CommentOn,
+    CreateFunction,
+    CreatePolicy,
     CreateSchema,
     CreateTable,
     DropColumns,
     DropConstraint,
+    DropFunction,
+    DropPolicy,
     DropSchema,
     DropTable,
     Grant,
@@ -208,6 +213,11 @@ def kinds_of(sql: str) -> list[str]:
             return [f"GRANT … ON {kind}"]
         case Revoke(kind):
             return [f"REVOKE … ON {kind}"]
+        case CreateFunction() | DropFunction() | CreatePolicy() | DropPolicy():
+            return [sql.partition("`")[0].strip()]
+        case AlterFunction(_, change):
+            verb = sql.partition("`")[0].strip()
+            return [f"{verb} … OWNER TO" if isinstance(change, SetValue) else verb]
 
 
 def _of_fields(paths: Iterable[Sequence[str]]) -> str:

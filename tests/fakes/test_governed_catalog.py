@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from delta_engine.errors import StatementError
-from delta_engine.models import Column, QualifiedName
-from delta_engine.models.functions import Function, FunctionLanguage, Parameter
-from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyScope
+from delta_engine.models import Column
+from delta_engine.models.functions import Function, FunctionLanguage, FunctionName, Parameter
+from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
 from delta_engine.sql.functions import (
     sql_create_function,
     sql_drop_function,
@@ -153,7 +153,7 @@ def test_a_replaced_function_loses_grants_owner_and_tags(catalog: FakeUnityCatal
             "CREATE FUNCTION dev.silver.f(a INT DEFAULT 1, b INT) RETURNS INT RETURN a",
             "USER_DEFINED_FUNCTIONS.NOT_A_VALID_DEFAULT_PARAMETER_POSITION",
         ),
-        (sql_drop_function(QualifiedName("dev", "silver", "nope")), "ROUTINE_NOT_FOUND"),
+        (sql_drop_function(FunctionName("dev", "silver", "nope")), "ROUTINE_NOT_FOUND"),
         (sql_unset_function_tag(MASK.qualified_name, "nope"), "INVALID_PARAMETER_VALUE"),
         (sql_create_policy(replace(POLICY, protection=PolicyFilter("dev.silver.nope"))), "ROUTINE_NOT_FOUND"),
         (sql_create_policy(replace(POLICY, scope=PolicyScope("schema", "dev.gold"))), "SCHEMA_NOT_FOUND"),
@@ -170,8 +170,8 @@ def test_a_replaced_function_loses_grants_owner_and_tags(catalog: FakeUnityCatal
         ),
         (sql_create_policy(replace(POLICY, match={"other": "has_tag('a')"})), "INVALID_PARAMETER_VALUE"),
         (sql_create_policy(replace(POLICY, when="current_user() = 'ann'")), "INVALID_PARAMETER_VALUE"),
-        (sql_drop_policy("nope", SCHEMA), "POLICY_NOT_FOUND"),
-        (sql_describe_policy("nope", SCHEMA), "POLICY_NOT_FOUND"),
+        (sql_drop_policy(PolicyName(SCHEMA, "nope")), "POLICY_NOT_FOUND"),
+        (sql_describe_policy(PolicyName(SCHEMA, "nope")), "POLICY_NOT_FOUND"),
     ],
 )
 def test_it_refuses_what_the_platform_refuses(catalog: FakeUnityCatalog, sql: str, error_class: str) -> None:
@@ -197,7 +197,7 @@ def test_a_policy_is_read_back_and_replaced(catalog: FakeUnityCatalog) -> None:
     assert refused(catalog, sql_create_policy(POLICY)) == "POLICY_ALREADY_EXISTS"
     assert shown_policies(catalog.run(sql_show_policies(SCHEMA))) == ["mask_pii"]
     assert catalog.run(sql_show_policies(TABLE)) == []
-    described = described_policy(catalog.run(sql_describe_policy("Mask_PII", SCHEMA)))
+    described = described_policy(catalog.run(sql_describe_policy(PolicyName(SCHEMA, "Mask_PII"))))
     assert described == replace(policy_state_of(POLICY), match={"mail": "hasTagValue('pii', 'email')"})
     rows = Policy(
         "mask_pii",
@@ -210,7 +210,7 @@ def test_a_policy_is_read_back_and_replaced(catalog: FakeUnityCatalog) -> None:
     catalog.run(sql_create_policy(rows, replaces=True))
     (found,) = catalog.policies
     assert (found.policy_type, found.function, found.using) == ("ROW_FILTER", "dev.silver.mine", ("r",))
-    catalog.run(sql_drop_policy("MASK_PII", SCHEMA))
+    catalog.run(sql_drop_policy(PolicyName(SCHEMA, "MASK_PII")))
     assert catalog.policies == []
 
 

@@ -14,7 +14,7 @@ from delta_engine.errors import StatementError
 from delta_engine.models.functions import Function, Parameter
 from delta_engine.sql.function_bodies import body_problem
 from delta_engine.sql.functions import sql_create_function, sql_describe_function, sql_drop_function
-from delta_engine.sql.text import sql_name
+from delta_engine.sql.text import sql_path
 from delta_engine.state.function_states import function_state_of
 from delta_engine.state.session_functions import described_function
 
@@ -72,7 +72,7 @@ def test_a_function_is_read_back_as_it_was_declared(runner: SqlRunner, model: Fu
 def test_a_literal_means_what_it_says(runner: SqlRunner) -> None:
     model = function("meaning", "concat(x, 'it''s ${y}', r'\\d')", X)
     runner.run(sql_create_function(model))
-    (row,) = runner.run(f"SELECT {sql_name(model.qualified_name)}('a') AS found")
+    (row,) = runner.run(f"SELECT {sql_path(model.qualified_name.parts)}('a') AS found")
     assert row["found"] == "ait's ${y}\\d"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, unique
-from typing import Final
+from typing import ClassVar, Final
 
 from delta_engine.errors import InvalidModelError, SourceLocation
 from delta_engine.models.columns import calling_line
@@ -16,7 +16,6 @@ from delta_engine.models.parts import (
     NO_GRANTS,
     NOTHING,
     Grants,
-    QualifiedName,
     set_fields,
     to_flag,
     to_grants,
@@ -28,6 +27,29 @@ from delta_engine.models.parts import (
 from delta_engine.models.repetitions import Repetition, repeated
 from delta_engine.models.type_forms import TypeLike, to_data_type
 from delta_engine.models.types import DataType, first_unsupported
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FunctionName:
+    """The raw three-part name of a function; compares in lower case, as Unity Catalog stores it."""
+
+    kind: ClassVar[str] = "function"
+    catalog: str
+    schema: str
+    function: str
+
+    @property
+    def key(self) -> str:
+        """The dotted name in lower case, by which functions compare."""
+        return str(self).lower()
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """The three parts in lower case."""
+        return self.catalog.lower(), self.schema.lower(), self.function.lower()
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.schema}.{self.function}"
 
 
 @unique
@@ -153,9 +175,9 @@ class Function:
             _refuse_repetitions(self)
 
     @property
-    def qualified_name(self) -> QualifiedName:
+    def qualified_name(self) -> FunctionName:
         """The raw three-part name."""
-        return QualifiedName(self.catalog_name, self.schema_name, self.function_name)
+        return FunctionName(self.catalog_name, self.schema_name, self.function_name)
 
     @property
     def key(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, unique
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from delta_engine.errors import SourceLocation
 from delta_engine.models.columns import calling_line
@@ -69,6 +69,23 @@ class PolicyScope:
 
     def __str__(self) -> str:
         return f"{self.kind.value} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyName:
+    """The raw name of a policy and its scope, on which it is unique; compares in lower case."""
+
+    kind: ClassVar[str] = "policy"
+    scope: PolicyScope
+    policy: str
+
+    @property
+    def key(self) -> str:
+        """The kind and name of the scope and the policy's name, in lower case, by which policies compare."""
+        return f"{self.scope.kind.value}.{self.scope.key}.{self.policy.lower()}"
+
+    def __str__(self) -> str:
+        return f"{self.policy} on {self.scope}"
 
 
 _FORMS: Mapping[ScopeKind, str] = {
@@ -185,9 +202,11 @@ class Policy:
         )
 
     @property
-    def key(self) -> str:
-        """The kind and name of the scope and the name, in lower case, by which policies compare."""
-        return f"{self.scope.kind.value}.{self.scope.key}.{self.name.lower()}"
+    def qualified_name(self) -> PolicyName:
+        """The raw name and the scope."""
+        return PolicyName(self.scope, self.name)
 
-    def __str__(self) -> str:
-        return f"{self.name} on {self.scope}"
+    @property
+    def key(self) -> str:
+        """`PolicyName.key`."""
+        return self.qualified_name.key

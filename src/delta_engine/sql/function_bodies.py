@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import assert_never
 
-from delta_engine.models.functions import Function, FunctionLanguage
+from delta_engine.models.functions import Function, FunctionLanguage, FunctionName
 from delta_engine.models.parts import QualifiedName
 from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.sql.functions import submitted_body
@@ -55,7 +55,7 @@ def body_doubt(function: Function) -> str | None:
     assert_never(function.language)
 
 
-def called_functions(function: Function) -> frozenset[QualifiedName]:
+def called_functions(function: Function) -> frozenset[FunctionName]:
     """Return the functions that a SQL body calls by a qualified name, completed from the function's own name.
 
     A name without a schema is that of a built-in function, or depends on the session.
@@ -188,5 +188,5 @@ def _is_name(token: Token) -> bool:
     return token.token_type is TokenType.IDENTIFIER or token.text.isidentifier()
 
 
-def _whole_name(parts: Sequence[str], home: QualifiedName) -> QualifiedName:
-    return QualifiedName(*(home.catalog, home.schema)[: 3 - len(parts)], *parts)
+def _whole_name(parts: Sequence[str], home: FunctionName) -> FunctionName:
+    return FunctionName(*(home.catalog, home.schema)[: 3 - len(parts)], *parts)

@@ -9,15 +9,14 @@ from itertools import count
 
 from typing_extensions import assert_never
 
-from delta_engine.models.functions import Function, FunctionLanguage, Parameter
-from delta_engine.models.parts import QualifiedName
+from delta_engine.models.functions import Function, FunctionLanguage, FunctionName, Parameter
 from delta_engine.sql.string_literals import with_portable_literals
-from delta_engine.sql.text import quote_ident, sql_comment, sql_data_type, sql_name
+from delta_engine.sql.text import quote_ident, sql_comment, sql_data_type, sql_path
 
 
-def function_securable(name: QualifiedName) -> str:
+def function_securable(name: FunctionName) -> str:
     """Return a function as statements about any securable name it."""
-    return f"FUNCTION {sql_name(name)}"
+    return f"FUNCTION {sql_path(name.parts)}"
 
 
 def sql_create_function(function: Function, *, replaces: bool = False) -> str:
@@ -30,28 +29,28 @@ def sql_create_function(function: Function, *, replaces: bool = False) -> str:
     )
 
 
-def sql_drop_function(name: QualifiedName) -> str:
+def sql_drop_function(name: FunctionName) -> str:
     """Drop a function. What uses it fails afterwards, so nothing may use it."""
     return f"DROP {function_securable(name)}"
 
 
-def sql_drop_function_if_exists(name: QualifiedName) -> str:
+def sql_drop_function_if_exists(name: FunctionName) -> str:
     """Drop a function that may be missing."""
-    return f"DROP FUNCTION IF EXISTS {sql_name(name)}"
+    return f"DROP FUNCTION IF EXISTS {sql_path(name.parts)}"
 
 
-def sql_describe_function(name: QualifiedName) -> str:
+def sql_describe_function(name: FunctionName) -> str:
     """Describe a function: a row per line. Only Spark's session catalog describes bodies this way (measured)."""
-    return f"DESCRIBE FUNCTION EXTENDED {sql_name(name)}"
+    return f"DESCRIBE FUNCTION EXTENDED {sql_path(name.parts)}"
 
 
-def sql_set_function_tag(name: QualifiedName, key: str, value: str) -> str:
+def sql_set_function_tag(name: FunctionName, key: str, value: str) -> str:
     """Set a tag; key and value are identifiers there. Functions take tags from Databricks Runtime 18.1."""
     assigned = f" = {quote_ident(value)}" if value else ""
     return f"SET TAG ON {function_securable(name)} {quote_ident(key)}{assigned}"
 
 
-def sql_unset_function_tag(name: QualifiedName, key: str) -> str:
+def sql_unset_function_tag(name: FunctionName, key: str) -> str:
     """Remove a tag, which must exist."""
     return f"UNSET TAG ON {function_securable(name)} {quote_ident(key)}"
 

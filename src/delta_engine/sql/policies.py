@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delta_engine.models.parts import QualifiedName
-from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyScope
+from delta_engine.models.functions import FunctionName
+from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
 from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.sql.governance import function_parts
 from delta_engine.sql.string_literals import with_portable_literals
-from delta_engine.sql.text import idents, quote_ident, sql_comment, sql_name, sql_path
+from delta_engine.sql.text import idents, quote_ident, sql_comment, sql_path
 
 
 def sql_create_policy(policy: Policy, *, replaces: bool = False) -> str:
@@ -27,14 +27,14 @@ def sql_create_policy(policy: Policy, *, replaces: bool = False) -> str:
     conditions = (f"{_condition(text)} AS {quote_ident(alias)}" for alias, text in policy.match.items())
     match_columns = f" MATCH COLUMNS {', '.join(conditions)}" if policy.match else ""
     return (
-        f"{verb} POLICY {quote_ident(policy.name)} ON {_scope(policy.scope)}{sql_comment(policy.comment)}"
+        f"{verb} POLICY {_place(policy.qualified_name)}{sql_comment(policy.comment)}"
         f" {_protection(policy)} TO {idents(policy.to)}{excepted} FOR TABLES{when}{match_columns}{_columns(policy)}"
     )
 
 
-def sql_drop_policy(name: str, scope: PolicyScope) -> str:
+def sql_drop_policy(name: PolicyName) -> str:
     """Drop a policy. Its tables are then unfiltered or unmasked for its principals."""
-    return f"DROP POLICY {quote_ident(name)} ON {_scope(scope)}"
+    return f"DROP POLICY {_place(name)}"
 
 
 def sql_show_policies(scope: PolicyScope) -> str:
@@ -42,17 +42,17 @@ def sql_show_policies(scope: PolicyScope) -> str:
     return f"SHOW POLICIES ON {_scope(scope)}"
 
 
-def sql_describe_policy(name: str, scope: PolicyScope) -> str:
+def sql_describe_policy(name: PolicyName) -> str:
     """Describe a policy: a row per property."""
-    return f"DESCRIBE POLICY {quote_ident(name)} ON {_scope(scope)}"
+    return f"DESCRIBE POLICY {_place(name)}"
 
 
-def policy_function(policy: Policy) -> QualifiedName:
+def policy_function(policy: Policy) -> FunctionName:
     """Return the function of a policy in lower case; ValueError unless its name has three parts."""
     parts = [part.lower() for part in function_parts(policy.protection.function)]
     if len(parts) != 3 or not all(parts):
         raise ValueError(f"{policy.protection.function!r} is not the whole name of a function")
-    return QualifiedName(*parts)
+    return FunctionName(*parts)
 
 
 def is_constant(argument: str) -> bool:
@@ -70,7 +70,7 @@ def is_constant(argument: str) -> bool:
 
 def _protection(policy: Policy) -> str:
     word = "COLUMN MASK" if isinstance(policy.protection, PolicyMask) else "ROW FILTER"
-    return f"{word} {sql_name(policy_function(policy))}"
+    return f"{word} {sql_path(policy_function(policy).parts)}"
 
 
 def _columns(policy: Policy) -> str:
@@ -90,6 +90,10 @@ def _argument(text: str, aliases: Iterable[str]) -> str:
 
 def _condition(text: str) -> str:
     return with_portable_literals(text.strip())
+
+
+def _place(name: PolicyName) -> str:
+    return f"{quote_ident(name.policy)} ON {_scope(name.scope)}"
 
 
 def _scope(scope: PolicyScope) -> str:

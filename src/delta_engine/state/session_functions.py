@@ -14,8 +14,7 @@ import msgspec
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
-from delta_engine.models.functions import Parameter
-from delta_engine.models.parts import QualifiedName
+from delta_engine.models.functions import FunctionName, Parameter
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.sql.string_literals import literal_text
@@ -26,7 +25,7 @@ _PREFIX: Final = "sqlFunction."
 _KEYWORDS: Final = ("DEFAULT", "COMMENT")
 
 
-def described_function(name: QualifiedName, rows: Sequence[Row]) -> FunctionState | OtherRoutine:
+def described_function(name: FunctionName, rows: Sequence[Row]) -> FunctionState | OtherRoutine:
     """Return a function of the session catalog from the rows of its description.
 
     Raises:

@@ -8,8 +8,13 @@ from typing import Any
 import pytest
 
 from delta_engine.errors import InvalidModelError, SourceLocation
-from delta_engine.models import QualifiedName
-from delta_engine.models.functions import Function, FunctionLanguage, Parameter, repeated_parameters
+from delta_engine.models.functions import (
+    Function,
+    FunctionLanguage,
+    FunctionName,
+    Parameter,
+    repeated_parameters,
+)
 from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyScope, ScopeKind
 from delta_engine.models.types import AtomicType
 
@@ -28,7 +33,7 @@ def mask_email(**changes: Any) -> Function:
 
 def test_a_function_has_a_name_a_key_and_a_signature() -> None:
     function = mask_email()
-    assert function.qualified_name == QualifiedName("Dev", "governance", "mask_email")
+    assert function.qualified_name == FunctionName("Dev", "governance", "mask_email")
     assert function.key == "dev.governance.mask_email"
     assert function.signature == (AtomicType("string"),)
     assert function.returns == AtomicType("string")
@@ -128,7 +133,7 @@ def mask_pii(**changes: Any) -> Policy:
 
 def test_a_policy_has_a_key_of_its_scope_and_name() -> None:
     assert mask_pii().key == "schema.dev.sales.mask_pii"
-    assert str(mask_pii()) == "Mask_PII on schema Dev.sales"
+    assert str(mask_pii().qualified_name) == "Mask_PII on schema Dev.sales"
     assert mask_pii(scope=PolicyScope("catalog", "dev")).key == "catalog.dev.mask_pii"
 
 

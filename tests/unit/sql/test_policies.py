@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyScope
+from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
 from delta_engine.sql import policies
 from delta_engine.sql.tag_conditions import (
     HasTag,
@@ -52,9 +52,9 @@ STATEMENTS = [
     policies.sql_create_policy(
         mask(protection=PolicyFilter("dev.governance.mine", ["r"]), match={"r": "has_tag('region')"})
     ),
-    policies.sql_drop_policy("mask `pii`", SCHEMA),
+    policies.sql_drop_policy(PolicyName(SCHEMA, "mask `pii`")),
     policies.sql_show_policies(PolicyScope("table", "dev.sales.orders")),
-    policies.sql_describe_policy("mask_pii", PolicyScope("catalog", "dev")),
+    policies.sql_describe_policy(PolicyName(PolicyScope("catalog", "dev"), "mask_pii")),
 ]
 
 

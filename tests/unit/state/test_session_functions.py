@@ -7,13 +7,12 @@ import json
 import pytest
 
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import QualifiedName
-from delta_engine.models.functions import Parameter
+from delta_engine.models.functions import FunctionName, Parameter
 from delta_engine.models.types import AtomicType
 from delta_engine.state.function_states import FunctionState, OtherRoutine
 from delta_engine.state.session_functions import described_function
 
-NAME = QualifiedName("spark_catalog", "g", "m")
+NAME = FunctionName("spark_catalog", "g", "m")
 
 
 def rows(**facts: str) -> list[dict[str, object]]:

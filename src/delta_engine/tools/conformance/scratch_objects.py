@@ -20,7 +20,7 @@ from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, of_schemas, of_tables
 from delta_engine.execute.statement_runner import StatementRunner
 from delta_engine.models import QualifiedName, SecurableName
-from delta_engine.models.functions import Function, Parameter
+from delta_engine.models.functions import Function, FunctionName, Parameter
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.sql.functions import sql_create_function, sql_drop_function_if_exists
 from delta_engine.sql.tables import sql_drop_empty_schema, sql_drop_table
@@ -99,7 +99,7 @@ class ScratchObjects:
         for name in sorted({*tables, *self._listed()}, key=lambda name: name.key):
             yield name, _drop_statement(self.backend, name)
         for function in self.functions:
-            yield function, sql_drop_function_if_exists(function)
+            yield function, sql_drop_function_if_exists(FunctionName(*function.parts))
         for schema in self.created - tables:
             yield schema, sql_drop_empty_schema(schema.catalog, schema.schema)
 
@@ -152,7 +152,9 @@ def _drops_of(
     other = replace(place, run_id=run_id)
     yield from (_drop_statement(backend, name) for name in tables)
     if not place.refusals(backend.capabilities, Feature.ROW_FILTERS):
-        yield from (sql_drop_function_if_exists(other.qualified(name)) for name in _FUNCTIONS)
+        yield from (
+            sql_drop_function_if_exists(FunctionName(*other.qualified(name).parts)) for name in _FUNCTIONS
+        )
     if not place.refusals(backend.capabilities, Feature.SCHEMA_METADATA):
         yield sql_drop_empty_schema(other.scratch_schema.catalog, other.scratch_schema.schema)
 
