@@ -14,6 +14,7 @@ from delta_engine.aspects.tags import SetColumnTags, SetTableTags
 from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Column, Part, Schema, Table
+from delta_engine.models.functions import Function
 from delta_engine.models.repetitions import repeated
 from delta_engine.sql.expressions import referenced_columns
 from delta_engine.sql.governance import function_parts
@@ -154,7 +155,7 @@ class PrivilegesOfTables:
     @of_each_table
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse unknown privileges, empty principals, and principals in two spellings."""
-        yield from _rights_problems(model, self.KNOWN)
+        yield from rights_problems(model, self.KNOWN)
 
 
 class NoUnallowedExposure:
@@ -253,14 +254,14 @@ def _schema_problems(schema: Schema, first: Schema, capabilities: Capabilities) 
         if problem := name_problem(name):
             yield Problem(f"{part} name {name!r} {problem}", ALLOWED_IN_NAMES)
     yield from TagsWithinLimits().problems(schema.tags)
-    yield from _rights_problems(schema, PRIVILEGES)
+    yield from rights_problems(schema, PRIVILEGES)
 
 
-def _rights_problems(model: Table | Schema, grantable: frozenset[str]) -> Iterator[Problem]:
+def rights_problems(model: Table | Schema | Function, grantable: frozenset[str]) -> Iterator[Problem]:
     """Yield the problems of grants and owner; `grantable` holds the privileges that can be granted."""
     seen: dict[str, str] = {}
     for principal, privileges in model.grants.items():
-        yield from _principal_problems(principal, "a principal that it grants to")
+        yield from principal_problems(principal, "a principal that it grants to")
         first = seen.setdefault(principal.lower(), principal)
         if first != principal:
             reason = f"it grants to {first!r} and to {principal!r}, which is one principal"
@@ -270,10 +271,10 @@ def _rights_problems(model: Table | Schema, grantable: frozenset[str]) -> Iterat
                 reason = f"it grants {privilege} to {principal!r}, which cannot be granted there"
                 yield Problem(reason, f"Grant {', '.join(sorted(grantable))}.")
     if model.owner is not None:
-        yield from _principal_problems(model.owner, "its owner")
+        yield from principal_problems(model.owner, "its owner")
 
 
-def _principal_problems(principal: str, subject: str) -> Iterator[Problem]:
+def principal_problems(principal: str, subject: str) -> Iterator[Problem]:
     """Yield the problems of a principal's name; messages begin with `subject`."""
     way_out = "Name a user, service principal or group."
     if not principal.strip():

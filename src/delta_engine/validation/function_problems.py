@@ -1,0 +1,171 @@
+"""What is wrong with declared functions, and with masks and filters that call them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from delta_engine.models import Table
+from delta_engine.models.functions import Function, FunctionLanguage, Parameter, repeated_parameters
+from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, is_same_type
+from delta_engine.sql.expressions import referenced_columns, row_problem
+from delta_engine.sql.function_bodies import body_problem, call_cycles, called_functions
+from delta_engine.sql.governance import full_function_name
+from delta_engine.sql.text import shown_type
+from delta_engine.validation.governance_rules import TagsWithinLimits, rights_problems
+from delta_engine.validation.rules import ALLOWED_IN_NAMES, Problem, name_problem
+
+PRIVILEGES: Final = frozenset({"ALL PRIVILEGES", "APPLY TAG", "EXECUTE", "MANAGE"})
+"""The privileges of functions (docs: "Unity Catalog privileges reference")."""
+
+_NO_PARAMETER: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]|\$\{")
+"""Quoted names may have every other character (measured, Spark 4.1.1)."""
+
+
+def function_problems(function: Function) -> Iterator[Problem]:
+    """Yield what is wrong with one function: names, body, parameters, tags and rights."""
+    for name in (function.catalog_name, function.schema_name, function.function_name):
+        if problem := name_problem(name):
+            yield Problem(f"its name {name!r} {problem}", ALLOWED_IN_NAMES)
+    if problem_of_body := body_problem(function):
+        yield Problem(*problem_of_body)
+    for reason, fix, _ in repeated_parameters(function.parameters):
+        yield Problem(reason, fix)
+    for parameter in function.parameters:
+        yield from _parameter_problems(parameter)
+    yield from _default_order(function.parameters)
+    yield from TagsWithinLimits().problems(function.tags)
+    yield from rights_problems(function, PRIVILEGES)
+
+
+def cycle_problems(functions: Iterable[Function]) -> Iterator[tuple[Function, Problem]]:
+    """Yield the functions that call themselves, each alone or in a circle, with the problem of the circle."""
+    by_key = {function.key: function for function in functions}
+    calls = {key: {name.key for name in called_functions(function)} for key, function in by_key.items()}
+    for circle in call_cycles(calls):
+        reason = (
+            f"it calls {circle[0]}, which is itself"
+            if len(circle) == 1
+            else f"{' and '.join(circle)} call each other"
+        )
+        yield by_key[circle[0]], Problem(reason, "Write the shared part into a function of its own.")
+
+
+def use_problems(table: Table, functions: Mapping[str, Function]) -> Iterator[Problem]:
+    """Yield the masks and the row filter of a table whose declared functions do not fit; `functions` is by key.
+
+    Functions that no model declares are the platform's to judge (docs: "Manually apply row filters and column masks",
+    "QUERIED_TABLE_INCOMPATIBLE_WITH_COLUMN_MASK_POLICY error class").
+    """
+    types = {column.key: column.data_type for column in table.columns}
+    if table.row_filter is not None:
+        function = functions.get(_key(table.row_filter.function, table))
+        if function is not None:
+            taken = [types[name.lower()] for name in table.row_filter.columns if name.lower() in types]
+            yield from _language_problem(function, "its row filter")
+            yield from filter_problems(function, taken, "its row filter")
+    for column in table.columns:
+        function = None if column.mask is None else functions.get(_key(column.mask.function, table))
+        if column.mask is not None and function is not None:
+            names = map(str.lower, column.mask.using_columns)
+            taken = [column.data_type, *(types[name] for name in names if name in types)]
+            found = (*_language_problem(function, "its mask"), *mask_problems(function, taken, "its mask"))
+            yield from (problem._replace(column=column) for problem in found)
+
+
+def mask_problems(function: Function, arguments: Sequence[DataType], what: str) -> Iterator[Problem]:
+    """Yield why a function cannot mask a column; the first argument is the column."""
+    yield from _call_problems(function, arguments, what)
+    first = function.parameters[0].data_type if function.parameters else None
+    if first is not None and not is_same_type(first, function.returns):
+        name, returned = function.qualified_name, shown_type(function.returns)
+        reason = f"{what} {name} takes {shown_type(first)} and returns {returned}"
+        yield Problem(reason, "Return the type of its first parameter.")
+
+
+def filter_problems(function: Function, arguments: Sequence[DataType], what: str) -> Iterator[Problem]:
+    """Yield why a function cannot filter rows."""
+    yield from _call_problems(function, arguments, what)
+    if function.returns != AtomicType("boolean"):
+        reason = f"{what} {function.qualified_name} returns {shown_type(function.returns)}"
+        yield Problem(reason, "Return boolean.")
+
+
+def fits(argument: DataType, parameter: DataType) -> bool:
+    """Whether an argument of a type converts to a parameter's type implicitly."""
+    if is_same_type(argument, parameter):
+        return True
+    match argument, parameter:
+        case CharacterType(), AtomicType("string"):
+            return True
+        case AtomicType(smaller), AtomicType(larger) if smaller in _WIDENING and larger in _WIDENING:
+            return _WIDENING.index(smaller) < _WIDENING.index(larger)
+        case DecimalType(precision, scale), DecimalType(other, other_scale):
+            return other_scale >= scale and other - other_scale >= precision - scale
+        case AtomicType("date"), AtomicType("timestamp" | "timestamp_ntz"):
+            return True
+    return False
+
+
+_WIDENING: Final = ("tinyint", "smallint", "int", "bigint", "float", "double")
+"""Each converts implicitly to those after it (docs: "SQL data type rules")."""
+
+
+def _language_problem(function: Function, what: str) -> Iterator[Problem]:
+    if function.language is not FunctionLanguage.SQL:
+        name = function.qualified_name
+        reason = f"{what} {name} is a Python function, and Databricks takes only SQL functions there"
+        yield Problem(reason, "Write a SQL function that calls it.")
+
+
+def _call_problems(function: Function, arguments: Sequence[DataType], what: str) -> Iterator[Problem]:
+    name, parameters = function.qualified_name, function.parameters
+    fewest = sum(parameter.default is None for parameter in parameters)
+    if not fewest <= len(arguments) <= len(parameters):
+        takes = len(parameters) if fewest == len(parameters) else f"{fewest} to {len(parameters)}"
+        yield Problem(
+            f"{what} {name} gets {len(arguments)} arguments and takes {takes}",
+            "Name as many columns as it takes.",
+        )
+        return
+    for argument, parameter in zip(arguments, parameters, strict=False):
+        if not fits(argument, parameter.data_type):
+            reason = (
+                f"{what} {name} takes {shown_type(parameter.data_type)} as {parameter.name}, and gets "
+                f"{shown_type(argument)}"
+            )
+            yield Problem(reason, "Change the type of the parameter, or use another function.")
+
+
+def _parameter_problems(parameter: Parameter) -> Iterator[Problem]:
+    if problem := name_problem(parameter.name, _NO_PARAMETER):
+        yield Problem(
+            f"its parameter {parameter.name!r} {problem}", "Name it with letters, digits and underscores."
+        )
+    if parameter.default is None:
+        return
+    if problem_of_default := row_problem(parameter.default):
+        reason = f"the default of its parameter {parameter.name} {problem_of_default}"
+        yield Problem(reason, "Write a constant, or an expression of constants.")
+    elif read := sorted(referenced_columns(parameter.default)):
+        reason = f"the default of its parameter {parameter.name} reads {', '.join(read)}"
+        yield Problem(reason, "Write a constant, or an expression of constants.")
+
+
+def _default_order(parameters: Sequence[Parameter]) -> Iterator[Problem]:
+    """Yield the first parameter without a default after one with a default, which Spark refuses (measured)."""
+    former: Parameter | None = None
+    for parameter in parameters:
+        if former is not None and parameter.default is None:
+            reason = f"its parameter {former.name} has a default, and {parameter.name} after it has none"
+            yield Problem(reason, "Write parameters with defaults last.")
+            return
+        former = parameter if parameter.default is not None else former
+
+
+def _key(function: str, table: Table) -> str:
+    try:
+        return full_function_name(function, table.qualified_name).key
+    except ValueError:  # `governance_rules` refuses the name
+        return ""
