@@ -126,9 +126,9 @@ class Function:
     body_file: str | None = field(default=None, compare=False)
     is_deterministic: bool | None = None
     comment: str = ""
-    tags: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict, hash=False)
     owner: str | None = None
-    grants: Grants = field(default_factory=dict)
+    grants: Grants = field(default_factory=dict, hash=False)
     declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
 
     def __init__(

@@ -161,7 +161,7 @@ class Policy:
     protection: Protection
     to: tuple[str, ...]
     excepted: tuple[str, ...] = ()
-    match: Mapping[str, str] = field(default_factory=dict)
+    match: Mapping[str, str] = field(default_factory=dict, hash=False)
     when: str | None = None
     comment: str = ""
     declared_at: SourceLocation | None = field(default=None, compare=False, repr=False)
