@@ -1,0 +1,99 @@
+"""databricks-sdk lists functions and policies over HTTP, and the engine reads them as the views show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from delta_engine.models.functions import Function, Parameter
+from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyScope
+from delta_engine.sql.functions import sql_create_function
+from delta_engine.sql.policies import sql_create_policy
+from delta_engine.state.function_states import FunctionState, function_state_of
+from delta_engine.state.policy_states import OtherPolicy, policy_state_of
+from delta_engine.state.unity_catalog.policy_descriptions import listed_policy
+from delta_engine.state.unity_catalog.routines import listed_function
+from tests.fakes import governance_api
+from tests.fakes.governance_api import FakeGovernanceApi
+from tests.fakes.unity_catalog import FakeUnityCatalog
+
+X = Parameter("x", "string", comment="it's")
+FUNCTIONS = [
+    Function("dev", "silver", "mask", "string", "'it''s' || x", [X, Parameter("n", "int", default="1 + 1")]),
+    Function("dev", "silver", "clean", "string", "return x", [X], language="python", comment="Cleans"),
+    Function("dev", "silver", "mine", "boolean", "x = 'DE'", [X], is_deterministic=False),
+]
+SCHEMA = PolicyScope("schema", "dev.silver")
+POLICIES = [
+    Policy(
+        "pii",
+        SCHEMA,
+        PolicyMask("dev.silver.mask", "mail", ["n", "3"]),
+        ["account users"],
+        excepted=["hr"],
+        match={"mail": "has_tag_value('pii', 'it''s')", "n": "has_tag('n')"},
+        when="has_tag('a') AND NOT has_tag('b')",
+        comment="for HR",
+    ),
+    Policy("rows", PolicyScope("catalog", "dev"), PolicyFilter("dev.silver.mine", ["'DE'"]), ["eve"]),
+    Policy("more", SCHEMA, PolicyFilter("dev.silver.mine", ["'FR'"]), ["bob"]),
+]
+
+
+@pytest.fixture
+def api() -> Iterator[FakeGovernanceApi]:
+    catalog = FakeUnityCatalog()
+    for function in FUNCTIONS:
+        catalog.run(sql_create_function(function))
+    for policy in POLICIES:
+        catalog.run(sql_create_policy(policy))
+    with governance_api.serving(FakeGovernanceApi(catalog)) as serving:
+        yield serving
+
+
+@pytest.fixture
+def client(api: FakeGovernanceApi) -> Any:
+    sdk = pytest.importorskip("databricks.sdk")
+    return sdk.WorkspaceClient(host=api.host, token="secret")
+
+
+def test_functions_are_listed_page_by_page_with_their_owners(client: Any) -> None:
+    found = {info.name: listed_function(info) for info in client.functions.list("dev", "silver")}
+    for function in FUNCTIONS:
+        expected = function_state_of(function)
+        state = found[function.function_name]
+        assert isinstance(state, FunctionState)
+        assert state == replace(
+            expected,
+            owner="ann@example.com",
+            tags=None,
+            is_deterministic=expected.is_deterministic is not False,
+        )
+
+
+def test_a_missing_schema_is_an_error(client: Any) -> None:
+    from databricks.sdk.errors import NotFound
+
+    with pytest.raises(NotFound):
+        list(client.functions.list("dev", "nowhere"))
+
+
+def test_policies_are_listed_with_everything_that_a_model_says(client: Any, api: FakeGovernanceApi) -> None:
+    own = {info.name: listed_policy(info) for info in client.policies.list_policies("SCHEMA", "dev.silver")}
+    whole = client.policies.list_policies("SCHEMA", "dev.silver", include_inherited=True)
+    all_of_them = {info.name: listed_policy(info) for info in whole}
+    states = {policy.name: policy_state_of(policy) for policy in POLICIES}
+    states["pii"] = replace(
+        states["pii"], match={**states["pii"].match, "mail": "has_tag_value('pii', 'it\\'s')"}
+    )
+    assert own == {name: states[name] for name in ("pii", "more")}
+    assert all_of_them == states
+
+
+def test_a_policy_that_grants_is_listed_as_another_one(client: Any, api: FakeGovernanceApi) -> None:
+    api.catalog.policies = [replace(api.catalog.policies[0], policy_type="GRANT")]
+    (info,) = client.policies.list_policies("SCHEMA", "dev.silver")
+    assert listed_policy(info) == OtherPolicy("it is a GRANT policy")
