@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from delta_engine.models import SchemaName
 from delta_engine.models.functions import Function, Parameter
 from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyScope
 from delta_engine.sql.functions import sql_create_function
 from delta_engine.sql.policies import sql_create_policy
 from delta_engine.state.function_states import FunctionState, function_state_of
 from delta_engine.state.policy_states import OtherPolicy, policy_state_of
+from delta_engine.state.unity_catalog.governance import GovernanceReader
 from delta_engine.state.unity_catalog.policy_descriptions import listed_policy
 from delta_engine.state.unity_catalog.routines import listed_function
 from tests.fakes import governance_api
@@ -97,3 +99,49 @@ def test_a_policy_that_grants_is_listed_as_another_one(client: Any, api: FakeGov
     api.catalog.policies = [replace(api.catalog.policies[0], policy_type="GRANT")]
     (info,) = client.policies.list_policies("SCHEMA", "dev.silver")
     assert listed_policy(info) == OtherPolicy("it is a GRANT policy")
+
+
+def test_both_ways_of_reading_agree(client: Any, api: FakeGovernanceApi) -> None:
+    catalog = api.catalog
+    catalog.run("GRANT EXECUTE ON FUNCTION dev.silver.mask TO `account users`")
+    schemas, scopes = [SchemaName("dev", "silver")], [SCHEMA, PolicyScope("catalog", "dev")]
+    in_sql = GovernanceReader(catalog)
+    described, policies = in_sql.functions(schemas), in_sql.policies(scopes)
+    asked = len(catalog.questions)
+    assert asked == 3 + 2 + len(POLICIES)
+    listing = GovernanceReader(catalog, client.functions, client.policies)
+    listed = listing.functions(schemas)
+    assert [*listed] == [*described]
+    for key, state in listed.items():
+        assert isinstance(state, FunctionState)
+        assert replace(state, owner=None) == described[key]
+    assert listing.policies(scopes).keys() == policies.keys()
+    assert len(catalog.questions) == asked + 1  # the grants
+
+
+class _Unreachable:
+    """A listing that fails, as without a network."""
+
+    def list(self, catalog_name: str, schema_name: str, *, include_browse: bool | None = None) -> Any:
+        raise TimeoutError(f"{catalog_name}.{schema_name}")
+
+    def list_policies(
+        self, on_securable_type: str, on_securable_fullname: str, *, include_inherited: bool | None = None
+    ) -> Any:
+        raise TimeoutError(on_securable_fullname)
+
+
+def test_a_listing_that_fails_is_read_in_sql_from_then_on(api: FakeGovernanceApi) -> None:
+    reader = GovernanceReader(api.catalog, _Unreachable(), _Unreachable())
+    in_sql = GovernanceReader(api.catalog)
+    schemas = [SchemaName("dev", "silver")]
+    assert reader.functions(schemas) == in_sql.functions(schemas)
+    assert reader.policies([SCHEMA]) == in_sql.policies([SCHEMA])
+    assert (reader.function_listing, reader.policy_listing) == (None, None)
+
+
+def test_a_hidden_function_is_listed_without_its_body(client: Any, api: FakeGovernanceApi) -> None:
+    api.catalog.user = "bob"
+    api.catalog.hides_bodies = True
+    states = GovernanceReader(api.catalog, client.functions).functions([SchemaName("dev", "silver")])
+    assert {state.body for state in states.values() if isinstance(state, FunctionState)} == {None}

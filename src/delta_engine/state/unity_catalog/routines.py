@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
+from delta_engine.models import Grants
 from delta_engine.models.functions import FunctionLanguage, Parameter
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.state.function_states import FunctionState, OtherRoutine
@@ -72,6 +73,12 @@ def function_states(
         key: _function_state(rows[0], of_parameters.get(key, ()), of_privileges.get(key, ()))
         for key, rows in _by_routine(ROUTINES, routines).items()
     }
+
+
+def granted_on(catalog: str, privileges: Iterable[Row]) -> Mapping[str, Grants]:
+    """Return the grants on the functions of a catalog by `FunctionName.key`, from the rows of `routine_privileges`."""
+    rows_of = _by_routine(ROUTINE_PRIVILEGES, privileges)
+    return {f"{catalog}.{schema}.{name}": grants(rows) for (schema, name), rows in rows_of.items()}
 
 
 def listed_function(info: FunctionInfo) -> FunctionState | OtherRoutine:
