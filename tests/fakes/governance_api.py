@@ -49,7 +49,9 @@ class FakeGovernanceApi:
             return None
         shown = self.catalog._shown_functions()
         return [
-            as_function_info(key, one) for key, one in shown.items() if key.startswith(f"{catalog}.{schema}.")
+            as_function_info(key, state)
+            for key, state in shown.items()
+            if key.startswith(f"{catalog}.{schema}.")
         ]
 
     def policies(self, name: str, *, include_inherited: bool) -> list[Listed]:
@@ -131,11 +133,11 @@ class _Handler(BaseHTTPRequestHandler):
         query = {key: values[0] for key, values in parse_qs(url.query).items()}
         self.api.requests.append(url.path)
         if url.path == FUNCTIONS:
-            found = self.api.functions(query["catalog_name"], query["schema_name"])
-            if found is None:
+            functions = self.api.functions(query["catalog_name"], query["schema_name"])
+            if functions is None:
                 self._answer(404, Dialect.DATABRICKS.error("SCHEMA_DOES_NOT_EXIST", "no"))
                 return
-            self._answer(200, _page("functions", found, query.get("page_token", "")))
+            self._answer(200, _page("functions", functions, query.get("page_token", "")))
         elif url.path.startswith(POLICIES):
             _, _, name = url.path.removeprefix(POLICIES).partition("/")
             inherited = query.get("include_inherited") == "true"

@@ -103,11 +103,11 @@ def refused(catalog: FakeUnityCatalog, sql: str) -> str | None:
 
 
 def test_functions_are_read_back_as_they_were_created(catalog: FakeUnityCatalog) -> None:
-    found = read_functions(catalog)
+    states = read_functions(catalog)
     for function in (MASK, STARS, MINE, PYTHON):
         expected = replace(function_state_of(function), owner=None, tags=None, grants={})
-        assert replace(found[function.function_name], is_deterministic=None) == expected
-    assert found["clean"].language is FunctionLanguage.PYTHON
+        assert replace(states[function.function_name], is_deterministic=None) == expected
+    assert states["clean"].language is FunctionLanguage.PYTHON
 
 
 def test_a_replaced_function_loses_grants_owner_and_tags(catalog: FakeUnityCatalog) -> None:
@@ -208,8 +208,8 @@ def test_a_policy_is_read_back_and_replaced(catalog: FakeUnityCatalog) -> None:
         when="has_tag('sensitive')",
     )
     catalog.run(sql_create_policy(rows, replaces=True))
-    (found,) = catalog.policies
-    assert (found.policy_type, found.function, found.using) == ("ROW_FILTER", "dev.silver.mine", ("r",))
+    (stored,) = catalog.policies
+    assert (stored.policy_type, stored.function, stored.using) == ("ROW_FILTER", "dev.silver.mine", ("r",))
     catalog.run(sql_drop_policy(PolicyName(SCHEMA, "MASK_PII")))
     assert catalog.policies == []
 

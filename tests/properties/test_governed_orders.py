@@ -87,14 +87,14 @@ class Governed:
     def calls(self, target: str | None) -> frozenset[tuple[str, Policy | None]]:
         """Return what reaches a column, or the rows (None): functions, each of a policy or of the table."""
         own = self.row_filter if target is None else self.masks.get(target)
-        found: set[tuple[str, Policy | None]] = {(own, None)} if own else set()
+        reached: set[tuple[str, Policy | None]] = {(own, None)} if own else set()
         for policy in self.policies.values():
             name = policy.protection.function.rpartition(".")[2]
             if isinstance(policy.protection, PolicyFilter):
-                found |= {(name, policy)} if target is None else set()
+                reached |= {(name, policy)} if target is None else set()
             elif target is not None and self.tags.get(target) in _values(policy):
-                found.add((name, policy))
-        return frozenset(found)
+                reached.add((name, policy))
+        return frozenset(reached)
 
     def names(self, function: str | None) -> frozenset[str]:
         """Return the names of a function and of those that it calls; none for None."""
@@ -314,15 +314,15 @@ def _keyed(state: Governed, column: str) -> frozenset[tuple[str, str]]:
 
 def needs(steps: list[Step]) -> Mapping[int, frozenset[int]]:
     """Return the steps that each one waits for."""
-    found: dict[int, set[int]] = {position: set() for position in range(len(steps))}
+    waits: dict[int, set[int]] = {position: set() for position in range(len(steps))}
     for position, step in enumerate(steps):
         for other_position, other in enumerate(steps):
             if other.direction < step.direction:
-                found[position].add(other_position)
+                waits[position].add(other_position)
             is_swap = step.direction is Direction.UNKNOWN
             if step.replaces in other.leaves or (is_swap and other.replaces in step.arrives):
-                found[position].add(other_position)
-    return {position: frozenset(waits) for position, waits in found.items()}
+                waits[position].add(other_position)
+    return {position: frozenset(others) for position, others in waits.items()}
 
 
 def any_order(random: Random, steps: list[Step]) -> list[Step] | None:
@@ -368,9 +368,9 @@ def with_tags(catalog: FakeUnityCatalog, tags: Mapping[str, str]) -> Mapping[str
         )
     )
     catalog.tables[KEY] = late
-    found = told(catalog)
+    seen = told(catalog)
     catalog.tables[KEY] = stored
-    return found
+    return seen
 
 
 @settings(max_examples=examples(500, 50_000), deadline=None)

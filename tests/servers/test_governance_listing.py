@@ -63,10 +63,10 @@ def client(api: FakeGovernanceApi) -> Any:
 
 
 def test_functions_are_listed_page_by_page_with_their_owners(client: Any) -> None:
-    found = {info.name: listed_function(info) for info in client.functions.list("dev", "silver")}
+    states = {info.name: listed_function(info) for info in client.functions.list("dev", "silver")}
     for function in FUNCTIONS:
         expected = function_state_of(function)
-        state = found[function.function_name]
+        state = states[function.function_name]
         assert isinstance(state, FunctionState)
         assert state == replace(
             expected,

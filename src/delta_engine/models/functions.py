@@ -195,11 +195,11 @@ def to_language(value: FunctionLanguage | str, of: str) -> FunctionLanguage:
     if isinstance(value, FunctionLanguage):
         return value
     name = to_text(value, "language", of).lower()
-    known = {language.value: language for language in FunctionLanguage}
-    if name not in known:
+    languages = {language.value: language for language in FunctionLanguage}
+    if name not in languages:
         reason = "the engine does not manage such functions" if name in _OTHER_LANGUAGES else "it is unknown"
-        raise ValueError(f"language of {of!r} is {value!r}: {reason}. Write {' or '.join(known)}")
-    return known[name]
+        raise ValueError(f"language of {of!r} is {value!r}: {reason}. Write {' or '.join(languages)}")
+    return languages[name]
 
 
 def repeated_parameters(parameters: Iterable[Parameter]) -> Iterator[Repetition]:
@@ -211,7 +211,7 @@ def repeated_parameters(parameters: Iterable[Parameter]) -> Iterator[Repetition]
 
 def _refuse_unsupported_types(model: Function) -> None:
     """Raise `InvalidModelError` for the first type that the engine does not manage; tables are named as such."""
-    places = [*((f"parameter {one.name}", one.data_type) for one in model.parameters)]
+    places = [*((f"parameter {parameter.name}", parameter.data_type) for parameter in model.parameters)]
     for place, data_type in [*places, ("result", model.returns)]:
         if unsupported := first_unsupported(data_type):
             is_table = unsupported.text.strip().lower().startswith("table")

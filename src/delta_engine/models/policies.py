@@ -46,12 +46,12 @@ class PolicyScope:
     name: str
 
     def __init__(self, kind: ScopeKind | str, name: str) -> None:
-        found = kind if isinstance(kind, ScopeKind) else ScopeKind(to_text(kind, "kind"))
+        scope = kind if isinstance(kind, ScopeKind) else ScopeKind(to_text(kind, "kind"))
         text = to_text(name, "name")
         parts = text.split(".")
-        if len(parts) != found.parts or not all(parts):
-            raise ValueError(f"{text!r} is not the whole name of a {found.value}: write {_FORMS[found]}")
-        set_fields(self, kind=found, name=text)
+        if len(parts) != scope.parts or not all(parts):
+            raise ValueError(f"{text!r} is not the whole name of a {scope.value}: write {_FORMS[scope]}")
+        set_fields(self, kind=scope, name=text)
 
     @property
     def key(self) -> str:

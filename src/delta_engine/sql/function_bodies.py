@@ -103,9 +103,9 @@ def _reached(start: str, calls: Mapping[str, Set[str]]) -> set[str]:
     reached: set[str] = set()
     waiting = [start]
     while waiting:
-        found = calls.get(waiting.pop(), frozenset()) - reached
-        reached |= found
-        waiting += found
+        called = calls.get(waiting.pop(), frozenset()) - reached
+        reached |= called
+        waiting += called
     return reached
 
 

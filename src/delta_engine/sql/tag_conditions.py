@@ -78,9 +78,9 @@ def tag_condition(text: str) -> TagCondition:
     return _condition(tree)
 
 
-def is_same_condition(one: str | None, other: str | None) -> bool:
+def is_same_condition(left: str | None, right: str | None) -> bool:
     """Whether two conditions say the same in other words; conditions of other functions compare as text."""
-    return one == other or _normal(one) == _normal(other)
+    return left == right or _normal(left) == _normal(right)
 
 
 def holds(condition: TagCondition, tags: Mapping[str, str]) -> bool:
@@ -171,7 +171,7 @@ def _condition(node: exp.Expr) -> TagCondition:
 def _has_tag(function: str, arguments: list[exp.Expr]) -> HasTag:
     from sqlglot import exp
 
-    texts = [one.name for one in arguments if isinstance(one, exp.Literal) and one.is_string]
+    texts = [literal.name for literal in arguments if isinstance(literal, exp.Literal) and literal.is_string]
     if len(texts) != len(arguments) or len(texts) != _ARGUMENTS[function.lower()]:
         raise ValueError(
             f"calls {function} with other arguments than {_ARGUMENTS[function.lower()]} string literals"

@@ -70,8 +70,8 @@ def use_problems(table: Table, functions: Mapping[str, Function]) -> Iterator[Pr
         if column.mask is not None and function is not None:
             names = map(str.lower, column.mask.using_columns)
             taken = [column.data_type, *(types[name] for name in names if name in types)]
-            found = (*_language_problem(function, "its mask"), *mask_problems(function, taken, "its mask"))
-            yield from (problem._replace(column=column) for problem in found)
+            problems = (*_language_problem(function, "its mask"), *mask_problems(function, taken, "its mask"))
+            yield from (problem._replace(column=column) for problem in problems)
 
 
 def mask_problems(function: Function, arguments: Sequence[DataType], what: str) -> Iterator[Problem]:

@@ -50,11 +50,14 @@ def too_many_policies(policies: Iterable[Policy]) -> Iterator[tuple[Policy, Prob
     by_scope: dict[tuple[ScopeKind, str], list[Policy]] = {}
     for policy in policies:
         by_scope.setdefault((policy.scope.kind, policy.scope.key), []).append(policy)
-    for (kind, _), found in by_scope.items():
+    for (kind, _), on_scope in by_scope.items():
         most = MOST_POLICIES[kind]
-        if len(found) > most:
-            reason = f"it is one of {len(found)} policies on {found[0].scope}, which takes {most}"
-            yield found[0], Problem(reason, "Join policies of one function, or define them on another level.")
+        if len(on_scope) > most:
+            reason = f"it is one of {len(on_scope)} policies on {on_scope[0].scope}, which takes {most}"
+            yield (
+                on_scope[0],
+                Problem(reason, "Join policies of one function, or define them on another level."),
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,21 +94,21 @@ def reaches(table: Table, policies: Iterable[Policy], inherited: Mapping[str, st
     Args:
         inherited: the tags of the table's schema and catalog.
     """
-    found = [*_own(table)]
+    reached = [*_own(table)]
     for policy in policies:
         if policy.scope.covers(table.key):
-            found += _of_policy(table, policy, {**inherited, **table.tags})
-    return found
+            reached += _of_policy(table, policy, {**inherited, **table.tags})
+    return reached
 
 
-def meeting_problems(found: Sequence[Reach]) -> Iterator[Problem]:
+def meeting_problems(reached: Sequence[Reach]) -> Iterator[Problem]:
     """Yield the targets of a table that two different filters or masks reach for some user.
 
     The same function with the same arguments is one. Policies for different users do not meet; groups may overlap,
     unless one policy excepts the group that the other is for.
     """
-    for position, first in enumerate(found):
-        for second in found[position + 1 :]:
+    for position, first in enumerate(reached):
+        for second in reached[position + 1 :]:
             if first.column == second.column and first.call != second.call and _overlap(first, second):
                 what = "its rows" if first.column is None else "it"
                 verb = "filter" if first.column is None else "mask"
@@ -144,26 +147,26 @@ def _passed(table: Table, policy: Policy, tags: Mapping[str, str]) -> Iterator[t
 
 
 def call_problems(
-    table: Table, found: Iterable[Reach], functions: Mapping[str, Function]
+    table: Table, reached: Iterable[Reach], functions: Mapping[str, Function]
 ) -> Iterator[Problem]:
     """Yield the policies whose declared functions do not fit the columns that they reach; `functions` is by key."""
     types = {column.key: column.data_type for column in table.columns}
-    for reach in found:
+    for reach in reached:
         function = functions.get(reach.call.function)
         if reach.policy is None or function is None:
             continue
         taken = [types.get(name) for name in reach.call.arguments]
         if None in taken:  # a constant, which the platform converts
             continue
-        known = [data_type for data_type in taken if data_type is not None]
+        types_passed = [data_type for data_type in taken if data_type is not None]
         check = filter_problems if reach.column is None else mask_problems
         what = f"policy {reach.policy.qualified_name}:"
-        yield from (problem._replace(column=reach.column) for problem in check(function, known, what))
+        yield from (problem._replace(column=reach.column) for problem in check(function, types_passed, what))
 
 
-def hidden_from(engine: str, found: Iterable[Reach]) -> Iterator[Policy]:
+def hidden_from(engine: str, reached: Iterable[Reach]) -> Iterator[Policy]:
     """Yield the policies that reach a table and do not except a principal, each once."""
-    policies = {reach.policy.key: reach.policy for reach in found if reach.policy is not None}
+    policies = {reach.policy.key: reach.policy for reach in reached if reach.policy is not None}
     for policy in policies.values():
         if engine.lower() not in map(str.lower, policy.excepted):
             yield policy
@@ -205,11 +208,11 @@ def _conditions(policy: Policy) -> Iterator[Problem]:
 
 def _arguments(policy: Policy) -> Iterator[Problem]:
     aliases = [alias.lower() for alias in policy.match]
-    known = f"Name one of match: {', '.join(policy.match)}." if policy.match else "Write match."
+    name_alias = f"Name one of match: {', '.join(policy.match)}." if policy.match else "Write match."
     match policy.protection:
         case PolicyMask(_, column, using):
             if column.lower() not in aliases:
-                yield Problem(f"it masks {column!r}, which match does not have", known)
+                yield Problem(f"it masks {column!r}, which match does not have", name_alias)
         case PolicyFilter(_, using):
             pass
         case _:
@@ -217,7 +220,7 @@ def _arguments(policy: Policy) -> Iterator[Problem]:
     for argument in using:
         if argument.lower() not in aliases and not is_constant(argument):
             reason = f"it passes {argument!r}, which is neither in match nor a constant"
-            yield Problem(reason, f"{known} Or write a literal, such as \"'DE'\".")
+            yield Problem(reason, f"{name_alias} Or write a literal, such as \"'DE'\".")
 
 
 _SEPARATE: Final = "Use one function for both, or except the principals of one policy from the other."

@@ -225,9 +225,11 @@ class FakeUnityCatalog:
     def _shown_functions(self) -> Mapping[str, FunctionState]:
         names = {self.user, ALL_ACCOUNT_USERS, *self.groups}
         return {
-            key: replace(one, body=None) if self.hides_bodies and one.owner not in names else one
-            for key, one in self.functions.items()
-            if not self.hides or one.owner in names or not names.isdisjoint(one.grants)
+            key: replace(function, body=None)
+            if self.hides_bodies and function.owner not in names
+            else function
+            for key, function in self.functions.items()
+            if not self.hides or function.owner in names or not names.isdisjoint(function.grants)
         }
 
     def _audit(self, key: str) -> Audit:
@@ -322,20 +324,22 @@ class FakeUnityCatalog:
         return [policy for policy in self.policies if policy.securable == securable]
 
     def _policy(self, path: Path, name: str) -> policies.Policy:
-        found = [one for one in self._policies_on(".".join(path).lower()) if one.key[1] == name.lower()]
-        require(found, "POLICY_NOT_FOUND", f"there is no policy {name} on {'.'.join(path)}")
-        return found[0]
+        named = [
+            policy for policy in self._policies_on(".".join(path).lower()) if policy.key[1] == name.lower()
+        ]
+        require(named, "POLICY_NOT_FOUND", f"there is no policy {name} on {'.'.join(path)}")
+        return named[0]
 
     def _create_policy(self, policy: policies.Policy, replaces: bool) -> None:
         policies.check(policy)
-        others = [one for one in self._policies_on(policy.securable) if one.key != policy.key]
-        is_there = any(one.key == policy.key for one in self.policies)
+        others = [other for other in self._policies_on(policy.securable) if other.key != policy.key]
+        is_there = any(other.key == policy.key for other in self.policies)
         require(replaces or not is_there, "POLICY_ALREADY_EXISTS", f"{policy.name} is there already")
         most = policies.MOST_POLICIES[policy.securable.count(".") + 1]
         require(len(others) < most, "INVALID_PARAMETER_VALUE", f"{policy.securable} has {most} policies")
         is_known = str(policy.function) in self.functions
         require(is_known, "ROUTINE_NOT_FOUND", f"there is no function {policy.function}")
-        self.policies = [*(one for one in self.policies if one.key != policy.key), policy]
+        self.policies = [*(other for other in self.policies if other.key != policy.key), policy]
 
     def _require_securable(self, name: str) -> None:
         match name.count("."):
@@ -354,20 +358,24 @@ class FakeUnityCatalog:
             self.functions[key] = replace(functions.created(key, state), owner=self.user)
             return
         require(replaces, "ROUTINE_ALREADY_EXISTS", f"{key} is there already")
-        found = functions.replaced(key, former, state, self.lost_on_replace)
-        self.functions[key] = found if found.owner else replace(found, owner=self.user)
+        replaced = functions.replaced(key, former, state, self.lost_on_replace)
+        self.functions[key] = replaced if replaced.owner else replace(replaced, owner=self.user)
 
     def _alter_function(self, key: str, change: statements.FunctionChange) -> None:
-        found = self.functions[key]
+        function = self.functions[key]
         match change:
             case statements.SetValue(_, owner):
-                self.functions[key] = replace(found, owner=owner)
+                self.functions[key] = replace(function, owner=owner)
             case statements.UnsetTags(keys):
-                missing = [tag for tag in keys if tag not in (found.tags or {})]
+                missing = [tag for tag in keys if tag not in (function.tags or {})]
                 require(not missing, "INVALID_PARAMETER_VALUE", f"{key} has no tag {missing}")
-                self.functions[key] = replace(found, tags=governance.altered_tags(found.tags or {}, change))
+                self.functions[key] = replace(
+                    function, tags=governance.altered_tags(function.tags or {}, change)
+                )
             case statements.SetTags():
-                self.functions[key] = replace(found, tags=governance.altered_tags(found.tags or {}, change))
+                self.functions[key] = replace(
+                    function, tags=governance.altered_tags(function.tags or {}, change)
+                )
 
     def _function(self, path: Path) -> str:
         key = _dotted(path, 3)
@@ -397,7 +405,7 @@ class FakeUnityCatalog:
                     self._drop(key, if_exists=False)
                 for key in [key for key in self.functions if key.startswith(f"{name}.")]:
                     del self.functions[key]
-                self.policies = [one for one in self.policies if one.securable != name]
+                self.policies = [policy for policy in self.policies if policy.securable != name]
                 del self.schemas[name]
             case statements.CreateFunction(path, function, replaces):
                 self._create_function(path, function, replaces)
@@ -567,9 +575,9 @@ class FakeUnityCatalog:
     def _keep(self, stored: Stored) -> None:
         if self.needs_functions:
             former = self.tables.get(stored.name.key)
-            known = functions.uses_of(former.state, stored.name) if former else {}
+            uses = functions.uses_of(former.state, stored.name) if former else {}
             for use, (name, arguments) in functions.uses_of(stored.state, stored.name).items():
-                if known.get(use) != (name, arguments):
+                if uses.get(use) != (name, arguments):
                     functions.check_use(self.functions, name, arguments)
         self.tables[stored.name.key] = stored
 

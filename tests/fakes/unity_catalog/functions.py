@@ -88,14 +88,17 @@ def _called(
         raise Refusal("ROUTINE_NOT_FOUND", f"there is no function {name}")
     require(name not in outer, "RECURSIVE_FUNCTION", f"{name} calls itself")
     state = functions[name]
-    values = [*arguments, *(_tree(one.default) for one in state.parameters[len(arguments) :] if one.default)]
+    values = [
+        *arguments,
+        *(_tree(parameter.default) for parameter in state.parameters[len(arguments) :] if parameter.default),
+    ]
     is_fit = len(values) == len(state.parameters)
     require(is_fit, "WRONG_NUM_ARGS.WITHOUT_SUGGESTION", f"{name} takes {len(state.parameters)} arguments")
     if state.language is FunctionLanguage.PYTHON:  # opaque: the body and the arguments say what comes out
         return exp.Anonymous(this="python", expressions=[exp.Literal.string(state.body), *values])
     given = dict(zip((parameter.key for parameter in state.parameters), values, strict=True))
 
-    def known(node: exp.Expr) -> exp.Expr:
+    def inlined(node: exp.Expr) -> exp.Expr:
         match node:
             case exp.Column() if not node.table and node.name.lower() in given:
                 return given[node.name.lower()].copy()
@@ -106,12 +109,12 @@ def _called(
             ):
                 return exp.Boolean(this=group.name in groups)
             case exp.Dot() if isinstance(node.expression, exp.Anonymous):
-                inner = [one.transform(known) for one in node.expression.expressions]
+                inner = [argument.transform(inlined) for argument in node.expression.expressions]
                 path = ".".join(part.name for part in node.flatten()).lower()
                 return _called(functions, path, inner, groups, user, (*outer, name))
         return node
 
-    return _tree(str(state.body)).transform(known)
+    return _tree(str(state.body)).transform(inlined)
 
 
 def _tree(sql: str) -> exp.Expr:

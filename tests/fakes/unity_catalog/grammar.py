@@ -183,9 +183,9 @@ def _create_function(cursor: Cursor) -> statements.CreateFunction:
 
 def _python_function(head: str, body: str) -> statements.CreateFunction:
     cursor = Cursor(head)
-    found = _create_function(cursor)
+    created = _create_function(cursor)
     cursor.end()
-    return found._replace(state=replace(found.state, body=body))
+    return created._replace(state=replace(created.state, body=body))
 
 
 def _parameter(cursor: Cursor) -> Parameter:

@@ -78,8 +78,8 @@ class Policy:
             return False
         if self.when is not None and not holds(self.when, table_tags):
             return False
-        known = tuple(columns)
-        return all(self.matched(alias, known) for alias, _ in self.match)
+        all_columns = tuple(columns)
+        return all(self.matched(alias, all_columns) for alias, _ in self.match)
 
     def matched(self, alias: str, columns: Iterable[Column]) -> list[str]:
         """Return the columns that a condition matches, by key."""
@@ -134,7 +134,10 @@ def check(policy: Policy) -> None:
     require(len(aliases) == len(policy.match), "INVALID_PARAMETER_VALUE", "an alias stands there twice")
     is_known = policy.column is None or policy.column.lower() in aliases
     require(is_known, "INVALID_PARAMETER_VALUE", f"there is no alias {policy.column}")
-    for text in (*([policy.when] if policy.when is not None else []), *(one for _, one in policy.match)):
+    for text in (
+        *([policy.when] if policy.when is not None else []),
+        *(condition for _, condition in policy.match),
+    ):
         holds(text, {})
 
 
@@ -155,10 +158,10 @@ def _holds(node: exp.Expr, tags: Tags) -> bool:
             return _holds(inner, tags)
         case exp.Not(this=inner):
             return not _holds(inner, tags)
-        case exp.And(this=one, expression=other):
-            return _holds(one, tags) & _holds(other, tags)  # both, so that both are judged
-        case exp.Or(this=one, expression=other):
-            return _holds(one, tags) | _holds(other, tags)
+        case exp.And(this=left, expression=right):
+            return _holds(left, tags) & _holds(right, tags)  # both, so that both are judged
+        case exp.Or(this=left, expression=right):
+            return _holds(left, tags) | _holds(right, tags)
         case exp.Boolean(this=value):
             return bool(value)
         case exp.Anonymous(expressions=[exp.Literal() as key]) if node.name.lower() in ("has_tag", "hastag"):
@@ -205,9 +208,7 @@ def hides(
     if is_protected(state):
         return "its row filter or a mask"
     tags = {**inherited, **state.tags}
-    reaching = [
-        policy for policy in policies if policy.is_for(user) and policy.reaches(tags, state.columns)
-    ]
+    reaching = [policy for policy in policies if policy.is_for(user) and policy.reaches(tags, state.columns)]
     if any(policy.policy_type == "ROW_FILTER" for policy in reaching):
         return "a policy that filters rows"
     if any(policy.masked(state.columns) for policy in reaching if policy.policy_type == "COLUMN_MASK"):

@@ -64,16 +64,16 @@ def _check_function(
 
 
 def _require_function_manager(key: str, user: str, functions: Mapping[str, FunctionState]) -> None:
-    found = functions.get(key)
-    may = found is None or found.owner == user or "MANAGE" in found.grants.get(user, ())
+    function = functions.get(key)
+    may = function is None or function.owner == user or "MANAGE" in function.grants.get(user, ())
     require(may, ERROR_CLASS, f"you neither own {key} nor have MANAGE on it")
 
 
 def _require_execute(key: str, user: str, functions: Mapping[str, FunctionState]) -> None:
-    found = functions.get(key)
-    held = {} if found is None else found.grants
+    function = functions.get(key)
+    held = {} if function is None else function.grants
     rights = {*held.get(user, ()), *held.get("account users", ())}
-    may = found is None or found.owner == user or not rights.isdisjoint({"EXECUTE", "ALL PRIVILEGES"})
+    may = function is None or function.owner == user or not rights.isdisjoint({"EXECUTE", "ALL PRIVILEGES"})
     require(may, ERROR_CLASS, f"you lack EXECUTE on {key}")
 
 

@@ -78,7 +78,7 @@ def facts(seen: View, held: Held | None = None) -> frozenset[Fact]:
     Args:
         held: by column the columns, by first names, whose values it holds; None if each holds its own.
     """
-    found: set[Fact] = set()
+    learned: set[Fact] = set()
     for sight in seen.sights.values():
         names = _columns(sight.value)
         held_by = names if held is None else frozenset().union(*(held.get(name, ()) for name in names))
@@ -86,10 +86,10 @@ def facts(seen: View, held: Held | None = None) -> frozenset[Fact]:
         if sight.rows == NO_ROWS or not origins:
             continue
         if _is_bare(sight.value):
-            found |= {Fact(sight.rows, frozenset({origin})) for origin in origins}
+            learned |= {Fact(sight.rows, frozenset({origin})) for origin in origins}
         else:
-            found.add(Fact(sight.rows, origins, sight.value))
-    return frozenset(found)
+            learned.add(Fact(sight.rows, origins, sight.value))
+    return frozenset(learned)
 
 
 def untold(now: frozenset[Fact], *sides: frozenset[Fact]) -> frozenset[Fact]:
@@ -98,10 +98,10 @@ def untold(now: frozenset[Fact], *sides: frozenset[Fact]) -> frozenset[Fact]:
 
 
 def _follows(fact: Fact, side: frozenset[Fact]) -> bool:
-    within = [one for one in side if one.rows in (ALL_ROWS, fact.rows)]
-    if fact._replace(rows="") in [one._replace(rows="") for one in within]:
+    within = [told for told in side if told.rows in (ALL_ROWS, fact.rows)]
+    if fact._replace(rows="") in [told._replace(rows="") for told in within]:
         return True
-    plain = frozenset().union(*(one.origins for one in within if not one.how))
+    plain = frozenset().union(*(told.origins for told in within if not told.how))
     return fact.origins <= plain
 
 
@@ -110,13 +110,13 @@ def view(catalog: FakeUnityCatalog, table: str, reader: Reader) -> View:
     try:
         stored = catalog.stored(table)
         _require_select(catalog, stored, reader)
-        found = _effective(catalog, stored, reader)
-        rows = _one(_filters(stored, found), "INVALID_PARAMETER_VALUE.UC_ABAC_MULTIPLE_ROW_FILTERS")
+        effective = _effective(catalog, stored, reader)
+        rows = _one(_filters(stored, effective), "INVALID_PARAMETER_VALUE.UC_ABAC_MULTIPLE_ROW_FILTERS")
         condition = ALL_ROWS if rows is None else _computed(catalog, rows, reader)
         sights = {}
         for column in stored.state.columns:
             mask = _one(
-                _masks(stored, found, column.key), "COLUMN_MASKS_FEATURE_NOT_SUPPORTED.MULTIPLE_MASKS"
+                _masks(stored, effective, column.key), "COLUMN_MASKS_FEATURE_NOT_SUPPORTED.MULTIPLE_MASKS"
             )
             value = quote_ident(column.key) if mask is None else _computed(catalog, mask, reader)
             sights[column.key] = Sight(condition, value)
@@ -148,7 +148,7 @@ def _require_select(catalog: FakeUnityCatalog, stored: Stored, reader: Reader) -
 
 def _effective(catalog: FakeUnityCatalog, stored: Stored, reader: Reader) -> list[Policy]:
     tags = {**catalog.inherited_tags(stored.name.key), **stored.state.tags}
-    found = []
+    effective = []
     for policy in policies.effective(catalog.policies, stored.name.key):
         if policy.policy_type not in ("ROW_FILTER", "COLUMN_MASK"):
             continue
@@ -159,14 +159,14 @@ def _effective(catalog: FakeUnityCatalog, stored: Stored, reader: Reader) -> lis
         unknown = set() if catalog.known_tags is None else named - catalog.known_tags
         require(not unknown, "UC_ABAC_UNKNOWN_TAG_POLICY", f"{policy.name} names {sorted(unknown)}")
         if policy.reaches(tags, stored.state.columns):
-            found.append(policy)
-    return found
+            effective.append(policy)
+    return effective
 
 
-def _filters(stored: Stored, found: Iterable[Policy]) -> set[_Call]:
+def _filters(stored: Stored, effective: Iterable[Policy]) -> set[_Call]:
     calls = {
         _Call(str(policy.function), _arguments(policy, stored))
-        for policy in found
+        for policy in effective
         if policy.policy_type == "ROW_FILTER"
     }
     if stored.state.row_filter is not None:
@@ -175,10 +175,10 @@ def _filters(stored: Stored, found: Iterable[Policy]) -> set[_Call]:
     return calls
 
 
-def _masks(stored: Stored, found: Iterable[Policy], key: str) -> set[_Call]:
+def _masks(stored: Stored, effective: Iterable[Policy], key: str) -> set[_Call]:
     calls = {
         _Call(str(policy.function), (_column(key), *_arguments(policy, stored)))
-        for policy in found
+        for policy in effective
         if policy.policy_type == "COLUMN_MASK" and key in policy.masked(stored.state.columns)
     }
     mask = stored.column(key).mask

@@ -40,11 +40,11 @@ def test_a_function_has_a_name_a_key_and_a_signature() -> None:
 
 
 def test_a_function_in_python_code_knows_its_line_and_compares_without_it() -> None:
-    one, other = mask_email(), mask_email()
-    assert one.declared_at is not None
-    assert one.declared_at.file == __file__
-    assert one == other
-    assert one != replace(one, body="email")
+    first, second = mask_email(), mask_email()
+    assert first.declared_at is not None
+    assert first.declared_at.file == __file__
+    assert first == second
+    assert first != replace(first, body="email")
 
 
 def test_the_file_of_a_body_is_not_compared() -> None:

@@ -83,11 +83,11 @@ class GovernanceReader:
         by_catalog: dict[str, set[str]] = defaultdict(set)
         for schema in schemas:
             by_catalog[schema.catalog.lower()].add(schema.schema.lower())
-        found: dict[str, FunctionState | OtherRoutine] = {}
+        states: dict[str, FunctionState | OtherRoutine] = {}
         for catalog, names in sorted(by_catalog.items()):
             listed = self._listed_functions(catalog, names)
-            found |= self._described_functions(catalog, names) if listed is None else listed
-        return found
+            states |= self._described_functions(catalog, names) if listed is None else listed
+        return states
 
     def policies(self, scopes: Iterable[PolicyScope]) -> Mapping[str, PolicyState | OtherPolicy]:
         """Return the policies of existing securables, without inherited ones, by `PolicyName.key`.
@@ -96,11 +96,11 @@ class GovernanceReader:
             StatementError: they cannot be read, such as without READ METADATA or MANAGE on the securable.
             CatalogReadError: an answer has another form than documented.
         """
-        found: dict[str, PolicyState | OtherPolicy] = {}
+        states: dict[str, PolicyState | OtherPolicy] = {}
         for scope in sorted({*scopes}, key=str):
             listed = self._listed_policies(scope)
-            found |= self._described_policies(scope) if listed is None else listed
-        return found
+            states |= self._described_policies(scope) if listed is None else listed
+        return states
 
     def _listed_functions(
         self, catalog: str, schemas: Iterable[str]
@@ -108,21 +108,21 @@ class GovernanceReader:
         listing = self.function_listing
         if listing is None:
             return None
-        found: dict[str, FunctionState | OtherRoutine] = {}
+        states: dict[str, FunctionState | OtherRoutine] = {}
         for schema in sorted(schemas):
             infos = _listed(partial(listing.list, catalog, schema, include_browse=True))
             if infos is None:
                 self.function_listing = None
                 return None
             for info in infos:
-                found[FunctionName(catalog, schema, str(info.name)).key] = listed_function(info)
-        if any(isinstance(state, FunctionState) for state in found.values()):
+                states[FunctionName(catalog, schema, str(info.name)).key] = listed_function(info)
+        if any(isinstance(state, FunctionState) for state in states.values()):
             grants = granted_on(catalog, self.runner.run(ROUTINE_PRIVILEGES.query(catalog, schemas)))
             return {
                 key: replace(state, grants=grants.get(key, {})) if isinstance(state, FunctionState) else state
-                for key, state in found.items()
+                for key, state in states.items()
             }
-        return found
+        return states
 
     def _described_functions(
         self, catalog: str, schemas: Iterable[str]

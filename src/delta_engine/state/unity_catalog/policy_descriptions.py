@@ -34,7 +34,7 @@ def listed_policy(info: PolicyInfo) -> PolicyState | OtherPolicy:
         protection=protection,
         to=tuple(info.to_principals),
         excepted=tuple(info.except_principals or ()),
-        match={one.alias or "": one.condition or "" for one in info.match_columns or ()},
+        match={column.alias or "": column.condition or "" for column in info.match_columns or ()},
         when=info.when_condition or None,
         comment=info.comment or "",
         audit=Audit(
@@ -103,7 +103,7 @@ def _listed_protection(info: PolicyInfo) -> Protection | OtherPolicy:
 
 
 def _arguments(listed: Sequence[FunctionArgument]) -> tuple[str, ...] | OtherPolicy:
-    arguments = [one.alias if one.alias is not None else one.constant for one in listed]
+    arguments = [argument.alias if argument.alias is not None else argument.constant for argument in listed]
     if None in arguments:
         return OtherPolicy("its function takes an expression that is computed for each query")
     return tuple(map(str, arguments))
@@ -118,8 +118,8 @@ def _property(row: Row) -> tuple[str, str]:
 
 def _needed(properties: Mapping[str, str], name: str) -> str:
     if not properties.get(name):
-        known = ", ".join(sorted(properties))
-        raise CatalogReadError(f"DESCRIBE POLICY shows no {name}: it has {known}", way_out=_REPORT)
+        shown = ", ".join(sorted(properties))
+        raise CatalogReadError(f"DESCRIBE POLICY shows no {name}: it has {shown}", way_out=_REPORT)
     return properties[name]
 
 

@@ -95,8 +95,10 @@ def listed_function(info: FunctionInfo) -> FunctionState | OtherRoutine:
         returns=parse_data_type(_needed(info.full_data_type, "full_data_type", info.full_name)),
         body=info.routine_definition,
         parameters=tuple(
-            Parameter(one.name, one.type_text, one.parameter_default, one.comment or "")
-            for one in sorted(listed or (), key=lambda one: one.position)
+            Parameter(
+                parameter.name, parameter.type_text, parameter.parameter_default, parameter.comment or ""
+            )
+            for parameter in sorted(listed or (), key=lambda parameter: parameter.position)
         ),
         language=FunctionLanguage(external.lower()),
         is_deterministic=info.is_deterministic,
@@ -143,8 +145,8 @@ def _other_kind(routine_type: str, data_type: str | None, language: str) -> Othe
         return OtherRoutine(f"a {routine_type.lower()}")
     if (data_type or "").upper() in ("TABLE", "TABLE_TYPE"):
         return OtherRoutine("a table function")
-    known = {known.value for known in FunctionLanguage}
-    return None if language.lower() in known else OtherRoutine(f"a function in {language}")
+    languages = {managed.value for managed in FunctionLanguage}
+    return None if language.lower() in languages else OtherRoutine(f"a function in {language}")
 
 
 def _parameter(row: Row) -> Parameter:
