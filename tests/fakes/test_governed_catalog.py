@@ -105,7 +105,7 @@ def refused(catalog: FakeUnityCatalog, sql: str) -> str | None:
 def test_functions_are_read_back_as_they_were_created(catalog: FakeUnityCatalog) -> None:
     states = read_functions(catalog)
     for function in (MASK, STARS, MINE, PYTHON):
-        expected = replace(function_state_of(function), owner=None, tags=None, grants={})
+        expected = replace(function_state_of(function), owner=None, tags={}, grants={})
         assert replace(states[function.function_name], is_deterministic=None) == expected
     assert states["clean"].language is FunctionLanguage.PYTHON
 

@@ -57,12 +57,12 @@ def test_a_function_is_read_back_as_it_was_declared(runner: SqlRunner, model: Fu
     runner.run(sql_create_function(model))
     name = model.qualified_name
     assert described_function(name, runner.run(sql_describe_function(name))) == replace(
-        function_state_of(model), tags=None
+        function_state_of(model), tags={}
     )
     changed = replace(model, comment="", is_deterministic=False)
     runner.run(sql_create_function(changed, replaces=True))
     assert described_function(name, runner.run(sql_describe_function(name))) == replace(
-        function_state_of(changed), tags=None
+        function_state_of(changed), tags={}
     )
     runner.run(sql_drop_function(name))
     with pytest.raises(StatementError):
@@ -80,7 +80,7 @@ def test_a_comment_at_the_end_of_a_body_is_lost(runner: SqlRunner) -> None:
     model = function("ends", "upper(x) -- a note", X)
     runner.run(sql_create_function(model))
     found = described_function(model.qualified_name, runner.run(sql_describe_function(model.qualified_name)))
-    assert found == replace(function_state_of(model), body="upper(x)", tags=None)
+    assert found == replace(function_state_of(model), body="upper(x)", tags={})
 
 
 @pytest.mark.parametrize("body", ["y", "x +", "spark_catalog.functions.plain(x)", "DROP TABLE t"])

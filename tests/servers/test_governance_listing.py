@@ -71,7 +71,6 @@ def test_functions_are_listed_page_by_page_with_their_owners(client: Any) -> Non
         assert state == replace(
             expected,
             owner="ann@example.com",
-            tags=None,
             is_deterministic=expected.is_deterministic is not False,
         )
 

@@ -24,7 +24,7 @@ class FunctionState:
         is_deterministic: None if the platform shows nothing.
         owner: None if the platform has no owners, or shows none.
         grants: the privileges granted on the function itself, by principal.
-        tags: None if they were not read.
+        tags: empty where the platform does not show them.
     """
 
     exists: bool = True
@@ -36,7 +36,7 @@ class FunctionState:
     comment: str = ""
     owner: str | None = None
     grants: Grants = field(default_factory=dict)
-    tags: Mapping[str, str] | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
     audit: Audit = field(default=NO_AUDIT, compare=False)
 
     def __post_init__(self) -> None:
@@ -44,7 +44,7 @@ class FunctionState:
             self,
             parameters=to_items(self.parameters, Parameter, "parameters"),
             grants=to_grants(self.grants),
-            tags=None if self.tags is None else read_only(self.tags),
+            tags=read_only(self.tags),
         )
 
     @property

@@ -367,15 +367,11 @@ class FakeUnityCatalog:
             case statements.SetValue(_, owner):
                 self.functions[key] = replace(function, owner=owner)
             case statements.UnsetTags(keys):
-                missing = [tag for tag in keys if tag not in (function.tags or {})]
+                missing = [tag for tag in keys if tag not in function.tags]
                 require(not missing, "INVALID_PARAMETER_VALUE", f"{key} has no tag {missing}")
-                self.functions[key] = replace(
-                    function, tags=governance.altered_tags(function.tags or {}, change)
-                )
+                self.functions[key] = replace(function, tags=governance.altered_tags(function.tags, change))
             case statements.SetTags():
-                self.functions[key] = replace(
-                    function, tags=governance.altered_tags(function.tags or {}, change)
-                )
+                self.functions[key] = replace(function, tags=governance.altered_tags(function.tags, change))
 
     def _function(self, path: Path) -> str:
         key = _dotted(path, 3)

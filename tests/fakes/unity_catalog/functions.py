@@ -34,7 +34,7 @@ def created(name: str, state: FunctionState) -> FunctionState:
         read = {column.name.lower() for column in tree.find_all(exp.Column) if not column.table}
         unknown = read - {*names} if tree.find(exp.Query) is None else set()
         require(not unknown, "UNRESOLVED_COLUMN.WITH_SUGGESTION", f"{name} reads {sorted(unknown)}")
-    return replace(state, tags=state.tags or {})
+    return state
 
 
 def replaced(name: str, former: FunctionState, state: FunctionState, lost: frozenset[str]) -> FunctionState:

@@ -79,7 +79,7 @@ def test_functions_are_read_from_three_views() -> None:
     )
     assert mask.signature == (AtomicType("string"), DecimalType(18, 2))
     assert dict(mask.grants) == {"hr": ("ALL PRIVILEGES", "EXECUTE")}
-    assert (mask.body, mask.is_deterministic, mask.owner, mask.tags) == ("upper(email)", True, None, None)
+    assert (mask.body, mask.is_deterministic, mask.owner, mask.tags) == ("upper(email)", True, None, {})
     assert (mask.audit.created_at, mask.audit.altered_by) == (CREATED, "jo")
     assert isinstance(clean, FunctionState)
     assert (clean.language, clean.body, clean.parameters) == (FunctionLanguage.PYTHON, "return x", ())
