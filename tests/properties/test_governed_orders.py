@@ -302,7 +302,9 @@ def refused(before: Governed, after: Governed, steps: list[Step]) -> str | None:
     late = replace(after, tags=before.tags)
     for column in COLUMNS:
         matters = _keyed(late, column) != _keyed(after, column)
-        others = [step for step in steps if not step.is_tag and not step.targets.isdisjoint({column, None})]
+        others = [step for step in steps if column not in step.targets or not step.is_tag]
+        if not before.meets():  # what ends a meeting of two functions shows the whole table
+            others = [step for step in others if not step.is_tag and step.targets & {column, None}]
         if matters and any(step.direction > Direction.STRENGTHENS for step in others):
             return "a tag that policies look at, and a change that may weaken what is seen with it"
     return None
