@@ -9,7 +9,7 @@ import pytest
 from delta_engine.errors import StatementError
 from delta_engine.models import Column
 from delta_engine.models.functions import Function, FunctionLanguage, FunctionName, Parameter
-from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
+from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
 from delta_engine.sql.functions import (
     sql_create_function,
     sql_drop_function,
@@ -63,7 +63,7 @@ MINE = Function(
 )
 PYTHON = Function("dev", "silver", "clean", "string", "return '''$$ it's'''", [MAIL], language="python")
 SCHEMA, TABLE = PolicyScope("schema", "dev.silver"), PolicyScope("table", ORDERS)
-POLICY = Policy(
+POLICY = AbacPolicy(
     "mask_pii",
     SCHEMA,
     PolicyMask("dev.silver.mask_email", "mail"),
@@ -199,7 +199,7 @@ def test_a_policy_is_read_back_and_replaced(catalog: FakeUnityCatalog) -> None:
     assert catalog.run(sql_show_policies(TABLE)) == []
     described = described_policy(catalog.run(sql_describe_policy(PolicyName(SCHEMA, "Mask_PII"))))
     assert described == replace(policy_state_of(POLICY), match={"mail": "hasTagValue('pii', 'email')"})
-    rows = Policy(
+    rows = AbacPolicy(
         "mask_pii",
         SCHEMA,
         PolicyFilter("dev.silver.mine", ["r"]),
@@ -295,7 +295,7 @@ def test_a_filter_shows_rows_and_hides_none_from_members(catalog: FakeUnityCatal
     catalog.run(f"ALTER TABLE {ORDERS} SET ROW FILTER dev.silver.mine ON (region)")
     assert view(catalog, ORDERS, STRANGER).sights["id"] == Sight("`region` = 'DE'", "`id`")
     assert view(catalog, ORDERS, MEMBER).sights["id"] == Sight("TRUE", "`id`")
-    policy = Policy("rows", SCHEMA, PolicyFilter("dev.silver.mine", ["'FR'"]), ["account users"])
+    policy = AbacPolicy("rows", SCHEMA, PolicyFilter("dev.silver.mine", ["'FR'"]), ["account users"])
     catalog.run(f"ALTER TABLE {ORDERS} DROP ROW FILTER")
     catalog.run(sql_create_policy(policy))
     assert view(catalog, ORDERS, STRANGER).sights["id"] == Sight("FALSE", "`id`")

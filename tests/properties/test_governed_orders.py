@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from delta_engine.models import QualifiedName
 from delta_engine.models.functions import Function, Parameter
-from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
+from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
 from delta_engine.sql.functions import sql_create_function
 from delta_engine.sql.governance import (
     sql_drop_mask,
@@ -74,7 +74,7 @@ class Governed:
     masks: Mapping[str, str]
     row_filter: str | None
     tags: Mapping[str, str]
-    policies: Mapping[str, Policy]
+    policies: Mapping[str, AbacPolicy]
     readers: frozenset[str]
 
     def closure(self, function: str) -> frozenset[tuple[str, str]]:
@@ -84,10 +84,10 @@ class Governed:
         calls = inner is not None and f".{inner}(" in body
         return frozenset({(function, body)}) | (self.closure(str(inner)) if calls else frozenset())
 
-    def calls(self, target: str | None) -> frozenset[tuple[str, Policy | None]]:
+    def calls(self, target: str | None) -> frozenset[tuple[str, AbacPolicy | None]]:
         """Return what reaches a column, or the rows (None): functions, each of a policy or of the table."""
         own = self.row_filter if target is None else self.masks.get(target)
-        reached: set[tuple[str, Policy | None]] = {(own, None)} if own else set()
+        reached: set[tuple[str, AbacPolicy | None]] = {(own, None)} if own else set()
         for policy in self.policies.values():
             name = policy.protection.function.rpartition(".")[2]
             if isinstance(policy.protection, PolicyFilter):
@@ -141,7 +141,7 @@ class Step:
     is_tag: bool = False
 
 
-def _values(policy: Policy) -> tuple[str, ...]:
+def _values(policy: AbacPolicy) -> tuple[str, ...]:
     text = policy.match["m"]
     return tuple(value for value in ("email", "other") if f"'{value}'" in text)
 
@@ -151,7 +151,7 @@ def function_of(name: str, body: str) -> Function:
     return Function("dev", "silver", name, returns, body, [Parameter("v", "string")])
 
 
-def policy_of(random: Random, name: str) -> Policy:
+def policy_of(random: Random, name: str) -> AbacPolicy:
     scope = random.choice(
         [PolicyScope("schema", "dev.silver"), PolicyScope("table", KEY), PolicyScope("catalog", "dev")]
     )
@@ -159,10 +159,10 @@ def policy_of(random: Random, name: str) -> Policy:
     excepted = random.choice([[], ["hr"], ["ann@example.com"]])
     if name == "rows":
         protection = PolicyFilter(f"dev.silver.{random.choice(FILTERS)}", ["'DE'"])
-        return Policy(name, scope, protection, to, excepted=excepted)
+        return AbacPolicy(name, scope, protection, to, excepted=excepted)
     mask = PolicyMask(f"dev.silver.{random.choice(MASKS)}", "m")
     condition = f"has_tag_value('pii', '{random.choice(['email', 'other'])}')"
-    return Policy(name, scope, mask, to, excepted=excepted, match={"m": condition})
+    return AbacPolicy(name, scope, mask, to, excepted=excepted, match={"m": condition})
 
 
 def drawn(random: Random) -> Governed:

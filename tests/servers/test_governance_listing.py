@@ -10,7 +10,7 @@ import pytest
 
 from delta_engine.models import SchemaName
 from delta_engine.models.functions import Function, Parameter
-from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyScope
+from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyScope
 from delta_engine.sql.functions import sql_create_function
 from delta_engine.sql.policies import sql_create_policy
 from delta_engine.state.function_states import FunctionState, function_state_of
@@ -30,7 +30,7 @@ FUNCTIONS = [
 ]
 SCHEMA = PolicyScope("schema", "dev.silver")
 POLICIES = [
-    Policy(
+    AbacPolicy(
         "pii",
         SCHEMA,
         PolicyMask("dev.silver.mask", "mail", ["n", "3"]),
@@ -40,8 +40,8 @@ POLICIES = [
         when="has_tag('a') AND NOT has_tag('b')",
         comment="for HR",
     ),
-    Policy("rows", PolicyScope("catalog", "dev"), PolicyFilter("dev.silver.mine", ["'DE'"]), ["eve"]),
-    Policy("more", SCHEMA, PolicyFilter("dev.silver.mine", ["'FR'"]), ["bob"]),
+    AbacPolicy("rows", PolicyScope("catalog", "dev"), PolicyFilter("dev.silver.mine", ["'DE'"]), ["eve"]),
+    AbacPolicy("more", SCHEMA, PolicyFilter("dev.silver.mine", ["'FR'"]), ["bob"]),
 ]
 
 

@@ -138,7 +138,7 @@ Protection: TypeAlias = PolicyMask | PolicyFilter
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Policy:
+class AbacPolicy:
     """A declared policy.
 
     Args:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from delta_engine.models.functions import FunctionName
-from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
+from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
 from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.sql.governance import function_parts
 from delta_engine.sql.string_literals import with_portable_literals
 from delta_engine.sql.text import idents, quote_ident, sql_comment, sql_path
 
 
-def sql_create_policy(policy: Policy, *, replaces: bool = False) -> str:
+def sql_create_policy(policy: AbacPolicy, *, replaces: bool = False) -> str:
     """Create a policy, or replace the one of that name on its scope.
 
     Raises:
@@ -47,7 +47,7 @@ def sql_describe_policy(name: PolicyName) -> str:
     return f"DESCRIBE POLICY {_place(name)}"
 
 
-def policy_function(policy: Policy) -> FunctionName:
+def policy_function(policy: AbacPolicy) -> FunctionName:
     """Return the function of a policy in lower case; ValueError unless its name has three parts."""
     parts = [part.lower() for part in function_parts(policy.protection.function)]
     if len(parts) != 3 or not all(parts):
@@ -68,12 +68,12 @@ def is_constant(argument: str) -> bool:
     return isinstance(plain, exp.Literal | exp.Boolean | exp.Null)
 
 
-def _protection(policy: Policy) -> str:
+def _protection(policy: AbacPolicy) -> str:
     word = "COLUMN MASK" if isinstance(policy.protection, PolicyMask) else "ROW FILTER"
     return f"{word} {sql_path(policy_function(policy).parts)}"
 
 
-def _columns(policy: Policy) -> str:
+def _columns(policy: AbacPolicy) -> str:
     arguments = [_argument(text, policy.match) for text in policy.protection.using]
     using = f" USING COLUMNS ({', '.join(arguments)})" if arguments else ""
     match policy.protection:

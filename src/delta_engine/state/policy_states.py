@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from delta_engine.models.parts import set_fields
-from delta_engine.models.policies import Policy, Protection
+from delta_engine.models.policies import AbacPolicy, Protection
 from delta_engine.state.states import NO_AUDIT, Audit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyState:
-    """One policy as the catalog has it; the fields are those of `Policy`.
+    """One policy as the catalog has it; the fields are those of `AbacPolicy`.
 
     Args:
         exists: False for a missing policy; all other fields are then empty.
@@ -37,7 +37,7 @@ class PolicyState:
 ABSENT_POLICY = PolicyState(exists=False)
 
 
-def policy_state_of(policy: Policy) -> PolicyState:
+def policy_state_of(policy: AbacPolicy) -> PolicyState:
     """Return the state of a policy that is exactly as its model declares it."""
     return PolicyState(
         protection=policy.protection,

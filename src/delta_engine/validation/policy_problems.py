@@ -15,7 +15,7 @@ from typing_extensions import assert_never
 
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.models.functions import Function
-from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, ScopeKind
+from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, ScopeKind
 from delta_engine.models.repetitions import repeated
 from delta_engine.sql.governance import full_function_name
 from delta_engine.sql.policies import is_constant, policy_function
@@ -32,7 +32,7 @@ MOST_CONDITIONS: Final = 3
 _EVERYBODY: Final = "account users"
 
 
-def policy_problems(policy: Policy) -> Iterator[Problem]:
+def policy_problems(policy: AbacPolicy) -> Iterator[Problem]:
     """Yield what is wrong with one policy: names, principals, conditions and arguments."""
     if problem := name_problem(policy.name):
         yield Problem(f"its name {policy.name!r} {problem}", ALLOWED_IN_NAMES)
@@ -45,9 +45,9 @@ def policy_problems(policy: Policy) -> Iterator[Problem]:
     yield from _arguments(policy)
 
 
-def too_many_policies(policies: Iterable[Policy]) -> Iterator[tuple[Policy, Problem]]:
+def too_many_policies(policies: Iterable[AbacPolicy]) -> Iterator[tuple[AbacPolicy, Problem]]:
     """Yield the first policy of each scope that has more than the platform takes."""
-    by_scope: dict[tuple[ScopeKind, str], list[Policy]] = {}
+    by_scope: dict[tuple[ScopeKind, str], list[AbacPolicy]] = {}
     for policy in policies:
         by_scope.setdefault((policy.scope.kind, policy.scope.key), []).append(policy)
     for (kind, _), on_scope in by_scope.items():
@@ -79,14 +79,14 @@ class Reach:
 
     column: str | None
     call: Call
-    policy: Policy | None = None
+    policy: AbacPolicy | None = None
 
     def __str__(self) -> str:
         own = "its own row filter" if self.column is None else "its own mask"
         return own if self.policy is None else f"policy {self.policy.qualified_name}"
 
 
-def reaches(table: Table, policies: Iterable[Policy], inherited: Mapping[str, str]) -> list[Reach]:
+def reaches(table: Table, policies: Iterable[AbacPolicy], inherited: Mapping[str, str]) -> list[Reach]:
     """Return what filters and masks a declared table: its own, and the policies whose conditions its tags meet.
 
     A policy with a condition that `policy_problems` refuses reaches nothing.
@@ -117,7 +117,7 @@ def meeting_problems(reached: Sequence[Reach]) -> Iterator[Problem]:
 
 
 def argument_problems(
-    table: Table, policies: Iterable[Policy], inherited: Mapping[str, str]
+    table: Table, policies: Iterable[AbacPolicy], inherited: Mapping[str, str]
 ) -> Iterator[Problem]:
     """Yield what policies pass to their functions and the platform refuses: several columns, or a masked one."""
     tags = {**inherited, **table.tags}
@@ -138,7 +138,7 @@ def argument_problems(
                 yield Problem(reason, "Pass another column, or mask it in one policy.", columns[0])
 
 
-def _passed(table: Table, policy: Policy, tags: Mapping[str, str]) -> Iterator[tuple[str, Sequence[str]]]:
+def _passed(table: Table, policy: AbacPolicy, tags: Mapping[str, str]) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield the further arguments of a policy that reaches a table, with the columns that each matches."""
     matched = _matched(table, policy, tags)
     for argument in policy.protection.using if matched else ():
@@ -164,7 +164,7 @@ def call_problems(
         yield from (problem._replace(column=reach.column) for problem in check(function, types_passed, what))
 
 
-def hidden_from(engine: str, reached: Iterable[Reach]) -> Iterator[Policy]:
+def hidden_from(engine: str, reached: Iterable[Reach]) -> Iterator[AbacPolicy]:
     """Yield the policies that reach a table and do not except a principal, each once."""
     policies = {reach.policy.key: reach.policy for reach in reached if reach.policy is not None}
     for policy in policies.values():
@@ -172,12 +172,12 @@ def hidden_from(engine: str, reached: Iterable[Reach]) -> Iterator[Policy]:
             yield policy
 
 
-def unknown_tags(policy: Policy, governed: frozenset[str]) -> list[str]:
+def unknown_tags(policy: AbacPolicy, governed: frozenset[str]) -> list[str]:
     """Return the tags in the conditions of a policy that are not governed, sorted."""
     return sorted({tag.key for tag in _tags(policy)} - governed)
 
 
-def _principals(policy: Policy) -> Iterator[Problem]:
+def _principals(policy: AbacPolicy) -> Iterator[Problem]:
     if not policy.to:
         yield Problem("it applies to no principal", f"Write to: [{_EVERYBODY}], or the groups.")
     for principal in (*policy.to, *policy.excepted):
@@ -190,7 +190,7 @@ def _principals(policy: Policy) -> Iterator[Problem]:
         yield Problem(reason, "Name groups.")
 
 
-def _conditions(policy: Policy) -> Iterator[Problem]:
+def _conditions(policy: AbacPolicy) -> Iterator[Problem]:
     if len(policy.match) > MOST_CONDITIONS:
         reason = f"it matches {len(policy.match)} columns, and a policy takes {MOST_CONDITIONS}"
         yield Problem(reason, "Pass fewer columns to the function.")
@@ -206,7 +206,7 @@ def _conditions(policy: Policy) -> Iterator[Problem]:
             )
 
 
-def _arguments(policy: Policy) -> Iterator[Problem]:
+def _arguments(policy: AbacPolicy) -> Iterator[Problem]:
     aliases = [alias.lower() for alias in policy.match]
     name_alias = f"Name one of match: {', '.join(policy.match)}." if policy.match else "Write match."
     match policy.protection:
@@ -236,7 +236,7 @@ def _own(table: Table) -> Iterator[Reach]:
             yield Reach(column.key, Call(_key(column.mask.function, table.qualified_name), columns))
 
 
-def _of_policy(table: Table, policy: Policy, tags: Mapping[str, str]) -> Iterator[Reach]:
+def _of_policy(table: Table, policy: AbacPolicy, tags: Mapping[str, str]) -> Iterator[Reach]:
     """Yield the targets of a policy; none if it does not reach the table."""
     matched = _matched(table, policy, tags)
     if matched is None:
@@ -251,7 +251,7 @@ def _of_policy(table: Table, policy: Policy, tags: Mapping[str, str]) -> Iterato
                 yield Reach(key, Call(function, (key, *using)), policy)
 
 
-def _matched(table: Table, policy: Policy, tags: Mapping[str, str]) -> Mapping[str, Sequence[str]] | None:
+def _matched(table: Table, policy: AbacPolicy, tags: Mapping[str, str]) -> Mapping[str, Sequence[str]] | None:
     """Return the columns that a policy matches, by alias in lower case; None if it does not reach the table.
 
     It reaches a table only if each of its conditions matches a column.
@@ -277,12 +277,12 @@ def _overlap(first: Reach, second: Reach) -> bool:
     return not (_is_excepted(first.policy, second.policy) or _is_excepted(second.policy, first.policy))
 
 
-def _is_excepted(policy: Policy, other: Policy) -> bool:
+def _is_excepted(policy: AbacPolicy, other: AbacPolicy) -> bool:
     """Whether a policy excepts all principals that another one is for."""
     return {*map(str.lower, other.to)} <= {*map(str.lower, policy.excepted)}
 
 
-def _tags(policy: Policy) -> Iterator[HasTag]:
+def _tags(policy: AbacPolicy) -> Iterator[HasTag]:
     texts = [*policy.match.values(), *([policy.when] if policy.when is not None else [])]
     for text in texts:
         try:

@@ -15,7 +15,7 @@ from delta_engine.models.functions import (
     Parameter,
     repeated_parameters,
 )
-from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyScope, ScopeKind
+from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyScope, ScopeKind
 from delta_engine.models.types import AtomicType
 
 IN_A_FILE = SourceLocation("conf/models/functions.yml", 3)
@@ -121,14 +121,14 @@ def test_grants_and_tags_have_one_form() -> None:
     assert list(function.tags) == ["a", "b"]
 
 
-def mask_pii(**changes: Any) -> Policy:
+def mask_pii(**changes: Any) -> AbacPolicy:
     arguments: dict[str, Any] = {
         "scope": SCHEMA,
         "protection": PolicyMask("dev.governance.mask_email", "mail"),
         "to": ["account users"],
         "match": {"mail": "has_tag_value('pii', 'email')"},
     }
-    return Policy("Mask_PII", **{**arguments, **changes})
+    return AbacPolicy("Mask_PII", **{**arguments, **changes})
 
 
 def test_a_policy_has_a_key_of_its_scope_and_name() -> None:

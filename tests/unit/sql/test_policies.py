@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
+from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
 from delta_engine.sql import policies
 from delta_engine.sql.tag_conditions import (
     HasTag,
@@ -23,14 +23,14 @@ from tests.cases.golden_texts import assert_golden_lines
 SCHEMA = PolicyScope("schema", "Dev.sales")
 
 
-def mask(**changes: Any) -> Policy:
+def mask(**changes: Any) -> AbacPolicy:
     arguments: dict[str, Any] = {
         "scope": SCHEMA,
         "protection": PolicyMask("dev.governance.mask_email", "mail"),
         "to": ["account users"],
         "match": {"mail": "has_tag_value('pii', 'email')"},
     }
-    return Policy("mask_pii", **{**arguments, **changes})
+    return AbacPolicy("mask_pii", **{**arguments, **changes})
 
 
 STATEMENTS = [

@@ -10,7 +10,7 @@ import pytest
 from delta_engine.errors import SourceLocation
 from delta_engine.models import Column, ColumnMask, RowFilter, Schema, Table
 from delta_engine.models.functions import Function, Parameter
-from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyScope
+from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyScope
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.validation.function_problems import cycle_problems, fits, function_problems, use_problems
 from delta_engine.validation.policy_problems import (
@@ -187,14 +187,14 @@ def test_types_that_convert_implicitly(argument: str, parameter: str, is_fit: bo
     assert fits(parse_data_type(argument), parse_data_type(parameter)) is is_fit
 
 
-def policy(name: str = "mask_pii", **changes: Any) -> Policy:
+def policy(name: str = "mask_pii", **changes: Any) -> AbacPolicy:
     arguments: dict[str, Any] = {
         "scope": SCHEMA,
         "protection": PolicyMask("dev.governance.mask_email", "mail"),
         "to": ["account users"],
         "match": {"mail": "has_tag_value('pii', 'email')"},
     }
-    return Policy(name, **{**arguments, **changes}, declared_at=FILE)
+    return AbacPolicy(name, **{**arguments, **changes}, declared_at=FILE)
 
 
 PII = {"pii": "email"}
@@ -271,7 +271,7 @@ def test_policies_reach_what_they_match(changes: dict[str, Any], targets: list[s
     assert [reach.column for reach in found] == targets
 
 
-def meeting(model: Table, *policies: Policy) -> list[str]:
+def meeting(model: Table, *policies: AbacPolicy) -> list[str]:
     return reasons(meeting_problems(reaches(model, policies, {})))
 
 

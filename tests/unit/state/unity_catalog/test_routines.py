@@ -9,7 +9,7 @@ import pytest
 
 from delta_engine.errors import CatalogReadError
 from delta_engine.models.functions import Function, FunctionLanguage, Parameter
-from delta_engine.models.policies import Policy, PolicyFilter, PolicyMask, PolicyScope
+from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyScope
 from delta_engine.models.types import AtomicType, DecimalType
 from delta_engine.state.function_states import FunctionState, OtherRoutine, function_state_of
 from delta_engine.state.policy_states import OtherPolicy, PolicyState, policy_state_of
@@ -308,7 +308,7 @@ def test_other_listed_policies_are_named() -> None:
 
 def test_the_state_of_a_declared_policy() -> None:
     assert isinstance(MASK.protection, PolicyMask)
-    model = Policy(
+    model = AbacPolicy(
         "mask_pii",
         PolicyScope("schema", "dev.sales"),
         MASK.protection,
