@@ -26,7 +26,8 @@ from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import DriftFacts
 from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, Table
-from delta_engine.state.states import Audit, CatalogState, TableState
+from delta_engine.state.audits import Audit
+from delta_engine.state.states import CatalogState, TableState
 from tests.builders.deployment import deployment_state
 
 Result = TypeVar("Result")

@@ -14,8 +14,9 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.state.audits import Audit
 from delta_engine.state.effective_policies import EffectivePolicyReader
-from delta_engine.state.states import Audit, TableState
+from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import TableQueries
 from delta_engine.validation.protected_data import ProtectedData
 from delta_engine.validation.validator import PlanValidator

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy, RemovedTables
+from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy, Removed
 from delta_engine.aspects import TABLE_FACETS
 from delta_engine.backends.capabilities import Feature
 from delta_engine.deployment.deployment import Deployment
@@ -35,7 +35,7 @@ POLICY = Policy(
     allow=tuple(map(Allowance, DestructiveKind)),
     create_schemas=True,
     column_order=ColumnOrder.ENFORCE,
-    removed_tables=RemovedTables.DROP,
+    removed_tables=Removed.DROP,
 )
 """Everything is allowed."""
 

@@ -30,8 +30,8 @@ from delta_engine.plan_files.document import (
     PolicyRecord,
     TouchedResource,
 )
+from delta_engine.state.audits import Audit
 from delta_engine.state.catalog_reader import Listing
-from delta_engine.state.states import Audit
 from delta_engine.state.table_queries import Commit, TableQueries, TableVersion
 from tests.fakes.platform import FakePlatform
 from tests.projects.commandline import CommandLine, Result

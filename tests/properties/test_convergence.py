@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delta_engine.actions import TablePlan
-from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy, RemovedTables
+from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy, Removed
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
@@ -46,7 +46,7 @@ Applied = Mapping[str, Table]
 NEVER: Applied = MappingProxyType({})
 POLICY = Policy(
     allow=tuple(map(Allowance, DestructiveKind)),
-    removed_tables=RemovedTables.DROP,
+    removed_tables=Removed.DROP,
     column_order=ColumnOrder.ENFORCE,
     create_schemas=True,
 )

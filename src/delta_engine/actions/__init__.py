@@ -10,8 +10,18 @@ from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from typing_extensions import TypeVar as DefaultTypeVar
 
+from delta_engine.actions.policy import removal_setting
 from delta_engine.errors import SourceLocation
-from delta_engine.models import Column, QualifiedName, Reference, Schema, SchemaName, SecurableName, Table
+from delta_engine.models import (
+    Column,
+    QualifiedName,
+    Reference,
+    Schema,
+    SchemaName,
+    Securable,
+    SecurableName,
+    Table,
+)
 
 
 @unique
@@ -36,6 +46,7 @@ class Phase(Enum):
     CHANGE_COLUMN_MASKS = (
         "change_column_masks"  # right after adding: an added column is never visible unmasked
     )
+    REPLACE_DEFINITION = "replace_definition"  # first for a function or a policy: it may lose the rest
     SET_TAGS = "set_tags"  # before values: policies may mask or filter what has a tag
     FILL_COLUMNS = "fill_columns"
     VERIFY_ROWS = "verify_rows"
@@ -114,7 +125,7 @@ _RESTORED: Final = frozenset(
 
 
 class Action(Protocol):
-    """An immutable instruction that changes one facet of a table or schema."""
+    """An immutable instruction that changes one facet of a securable."""
 
     @property
     def phase(self) -> Phase:
@@ -129,7 +140,7 @@ class Action(Protocol):
 
 SomeAction = TypeVar("SomeAction", bound=Action)
 
-Model_co = DefaultTypeVar("Model_co", bound=Table | Schema, covariant=True, default=Table)
+Model_co = DefaultTypeVar("Model_co", bound=Securable, covariant=True, default=Table)
 Name_co = DefaultTypeVar("Name_co", bound=SecurableName, covariant=True, default=QualifiedName)
 
 
@@ -256,6 +267,7 @@ class Drop(Generic[Name_co]):
     """Drop an applied securable that is no longer declared, or whose creation is undone.
 
     Args:
+        rows: of a table.
         keys: drops of its keys that block changes of other tables; they run before those changes.
         referenced_by: foreign keys of remaining tables, which the drop would also remove.
         can_be_undropped: whether the platform's UNDROP brings the table back, by default for seven days.
@@ -263,9 +275,8 @@ class Drop(Generic[Name_co]):
     """
 
     verb: ClassVar[str] = "drop"
-    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.LOSES_DATA, Hazard.BREAKS_READERS)
     name: Name_co
-    rows: int
+    rows: int = 0
     references: tuple[QualifiedName, ...] = ()
     keys: tuple[Action, ...] = ()
     referenced_by: tuple[Reference, ...] = ()
@@ -273,6 +284,12 @@ class Drop(Generic[Name_co]):
     undoes_creation: bool = False
     declared_at: ClassVar[None] = None
     columns: ClassVar[tuple[Column, ...]] = ()
+
+    @property
+    def hazards(self) -> tuple[Hazard, ...]:
+        """Only a table holds data."""
+        loses_data = (Hazard.LOSES_DATA,) if isinstance(self.name, QualifiedName) else ()
+        return (*loses_data, Hazard.BREAKS_READERS)
 
     @property
     def table(self) -> Name_co:
@@ -289,7 +306,7 @@ class Drop(Generic[Name_co]):
         """How the user keeps it, as the beginning of a sentence."""
         if self.undoes_creation:
             return "Undo other tables alone (-t)"
-        return "Declare it, keep it (policy.removed_tables: keep)"
+        return f"Declare it, keep it (policy.{removal_setting(self.name.kind)}: keep)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,12 +337,12 @@ def action_name(action: CarriedAction) -> str:
 
 
 def reversal_of(action: CarriedAction) -> Reversal:
-    """Return how a run's action can be undone. Created schemas stay, and dropped tables are not the engine's."""
+    """Return how a run's action can be undone. Created schemas stay, and the rows of dropped tables are lost."""
     match action:
         case Create():
-            return Reversal.STATEMENTS if isinstance(action.desired, Table) else Reversal.NONE
+            return Reversal.NONE if isinstance(action.desired, Schema) else Reversal.STATEMENTS
         case Drop():
-            return Reversal.NONE
+            return Reversal.NONE if isinstance(action.name, QualifiedName) else Reversal.STATEMENTS
     if Hazard.PERMANENT_UPGRADE in action.hazards:
         return Reversal.NONE
     if action.phase is Phase.MOVE_FILES:

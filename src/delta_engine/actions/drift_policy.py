@@ -73,6 +73,17 @@ class DriftKind(Enum):
     SCHEMA_GRANT = ("schema_grant", Severity.HIGH)
     SCHEMA_GRANT_ADDED = ("schema_grant_added", Severity.MEDIUM)
     SCHEMA_OWNER = ("schema_owner", Severity.MEDIUM)
+    FUNCTION_DELETED = ("function_deleted", Severity.HIGH)
+    FUNCTION_BODY = ("function_body", Severity.HIGH)
+    FUNCTION_SIGNATURE = ("function_signature", Severity.HIGH)
+    FUNCTION_COMMENT = ("function_comment", Severity.LOW)
+    FUNCTION_TAG = ("function_tag", Severity.MEDIUM)
+    FUNCTION_GRANT = ("function_grant", Severity.HIGH)
+    FUNCTION_GRANT_ADDED = ("function_grant_added", Severity.MEDIUM)
+    FUNCTION_OWNER = ("function_owner", Severity.MEDIUM)
+    POLICY_DELETED = ("policy_deleted", Severity.HIGH)
+    POLICY_CHANGED = ("policy_changed", Severity.HIGH)
+    POLICY_COMMENT = ("policy_comment", Severity.LOW)
     UNMANAGED = ("unmanaged", Severity.LOW)
 
 

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from delta_engine.errors import SourceLocation
-from delta_engine.models.parts import QualifiedName, SchemaName
+from delta_engine.models import SecurableName
 
 
 class DestructiveKind(Enum):
@@ -18,8 +18,13 @@ class DestructiveKind(Enum):
 
     DROP_COLUMN = "drop_column"
     DROP_TABLE = "drop_table"
+    DROP_FUNCTION = "drop_function"
+    DROP_POLICY = "drop_policy"  # exposes rows or values
     DROP_ROW_FILTER = "drop_row_filter"  # exposes rows
     DROP_COLUMN_MASK = "drop_column_mask"  # exposes values
+    CHANGE_PROTECTION = (
+        "change_protection"  # the function of a mask, a row filter or a policy computes something else
+    )
     DROP_CONSTRAINT = "drop_constraint"  # an unmanaged one
     BACKFILL_COLUMN = "backfill_column"  # writes values into existing rows
     REWRITE_TABLE = "rewrite_table"  # rewrites all rows
@@ -45,10 +50,14 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeededConsent:
-    """One change that needs consent; `part` is a column's dotted path or a constraint's name, if it is about one."""
+    """One change of a securable that needs consent.
+
+    Args:
+        part: a column's dotted path or a constraint's name, if it is about one.
+    """
 
     kind: DestructiveKind
-    table: QualifiedName
+    table: SecurableName
     part: str | None = None
 
     def __str__(self) -> str:
@@ -66,7 +75,7 @@ class Consent:
     """
 
     kind: DestructiveKind
-    table: QualifiedName
+    table: SecurableName
     part: str | None = None
     reason: str
     expires: date
@@ -80,7 +89,8 @@ class Consent:
     def covers(self, needed: NeededConsent) -> bool:
         """Whether the entry names a change, expired or not."""
         is_part = self.part is None or self.part.lower() == (needed.part or "").lower()
-        return self.kind is needed.kind and self.table.key == needed.table.key and is_part
+        is_same = (self.table.kind, self.table.key) == (needed.table.kind, needed.table.key)
+        return self.kind is needed.kind and is_same and is_part
 
     @property
     def note(self) -> str:
@@ -118,11 +128,23 @@ class ColumnOrder(Enum):
     ENFORCE = "enforce"
 
 
-class RemovedTables(Enum):
-    """How to treat an applied table that is no longer declared."""
+class Removed(Enum):
+    """How to treat an applied securable that is no longer declared."""
 
     KEEP = "keep"
-    DROP = "drop"  # needs consent to `drop_table`
+    DROP = "drop"  # needs consent: `drop_table`, `drop_function`, `drop_policy`
+
+
+_REMOVAL_SETTINGS: Final = {
+    "table": "removed_tables",
+    "function": "removed_functions",
+    "policy": "removed_policies",
+}
+
+
+def removal_setting(kind: str) -> str:
+    """Return the name of the setting for securables of a kind that are no longer declared; KeyError for schemas."""
+    return _REMOVAL_SETTINGS[kind]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +153,8 @@ class Policy:
 
     Consent to destructive changes comes from the configuration or the command (`allow`), or from `conf/consents.yml`
     (`consents`). `definitions` is the ownership of undeclared constraints, clustering, comments, defaults, masks and
-    row filters. `rules` holds additional rules as `module:attribute`. `max_rewrite_bytes` limits the data that a plan
-    rewrites.
+    row filters. `policies_on` names the catalogs that policies may be on. `rules` holds additional rules as
+    `module:attribute`. `max_rewrite_bytes` limits the data that a plan rewrites.
     """
 
     allow: tuple[Allowance, ...] = ()
@@ -142,7 +164,10 @@ class Policy:
     grants: Ownership = Ownership.ADDITIVE
     definitions: Ownership = Ownership.ADDITIVE
     column_order: ColumnOrder = ColumnOrder.REPORT
-    removed_tables: RemovedTables = RemovedTables.KEEP
+    removed_tables: Removed = Removed.KEEP
+    removed_functions: Removed = Removed.KEEP
+    removed_policies: Removed = Removed.KEEP
+    policies_on: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
     max_rewrite_bytes: int | None = None
 
@@ -152,8 +177,12 @@ class Policy:
         owned = {"grants": self.grants, "tags": self.tags}
         return tuple(name for name, ownership in owned.items() if ownership is Ownership.FULL)
 
-    def allows(self, kind: DestructiveKind, table: QualifiedName, part: str | None = None) -> bool:
-        """Whether a kind of change is allowed on a table, or on one part of it: a column's path or a constraint."""
+    def drops(self, kind: str) -> bool:
+        """Whether securables of a kind that are no longer declared are dropped."""
+        return kind in _REMOVAL_SETTINGS and getattr(self, _REMOVAL_SETTINGS[kind]) is Removed.DROP
+
+    def allows(self, kind: DestructiveKind, table: SecurableName, part: str | None = None) -> bool:
+        """Whether a kind of change is allowed on a securable, or on one part of it: a column's path or a constraint."""
         needed = NeededConsent(kind=kind, table=table, part=part)
         return any(
             allowance.kind is kind and matches_any(table, [allowance.tables]) for allowance in self.allow
@@ -178,8 +207,8 @@ def as_applied(policy: Policy) -> Policy:
     return replace(AS_APPLIED, tags=policy.tags, grants=policy.grants)
 
 
-def matches_any(name: QualifiedName | SchemaName, globs: Iterable[str]) -> bool:
-    """Whether one of the globs matches a table or schema, ignoring case.
+def matches_any(name: SecurableName, globs: Iterable[str]) -> bool:
+    """Whether one of the globs matches the name of a securable, ignoring case.
 
     A glob may match `catalog.schema.table`, `schema.table` or `table`; for a schema `catalog.schema` or `schema`.
     """

@@ -1,4 +1,4 @@
-"""Aspects: one module per part of a table or schema, and the explicit ordered tuples of aspects and facets.
+"""Aspects: one module per part of a securable, and the explicit ordered tuples of aspects and facets.
 
 A new aspect is one module, its entries in these tuples, its fields in the model and observed state, its golden cases.
 """
@@ -25,11 +25,13 @@ from delta_engine.aspects import (
     column_types,
     columns,
     foreign_keys,
+    function_definition,
     generated_columns,
     grants,
     nullability,
     owner,
     partitioning,
+    policy_definition,
     predictive_optimization,
     primary_key,
     restores,
@@ -50,15 +52,38 @@ from delta_engine.aspects.aspect import (
     Requirement,
     Right,
 )
-from delta_engine.aspects.comparison import AnyComparison, Comparison, Securable, SecurableState, bare_column
+from delta_engine.aspects.comparison import AnyComparison, Comparison, bare_column
 from delta_engine.aspects.facet import Facet
-from delta_engine.aspects.kind import Kind, create_schema, create_table, drop_table
-from delta_engine.models import Column, QualifiedName, Schema, SchemaName, SecurableName, Table
+from delta_engine.aspects.kind import (
+    Kind,
+    create_function,
+    create_policy,
+    create_schema,
+    create_table,
+    drop_function,
+    drop_policy,
+    drop_table,
+)
+from delta_engine.models import (
+    AbacPolicy,
+    Column,
+    Function,
+    FunctionName,
+    PolicyName,
+    QualifiedName,
+    Schema,
+    SchemaName,
+    Securable,
+    SecurableName,
+    Table,
+)
 from delta_engine.models.nested_types import Path
 from delta_engine.sql.tables import sql_on_streaming_table
-from delta_engine.state.states import SchemaState, TableState
+from delta_engine.state.function_states import FunctionState, function_state_of
+from delta_engine.state.policy_states import PolicyState, policy_state_of
+from delta_engine.state.states import SchemaState, SecurableState, TableState
 
-_Model = TypeVar("_Model", Table, Schema)
+_Model = TypeVar("_Model", Table, Schema, Function, AbacPolicy)
 
 TABLE_ASPECTS: Final[tuple[Aspect[Any, Any, Any], ...]] = (
     table_names.ASPECT,
@@ -100,6 +125,17 @@ SCHEMA_ASPECTS: Final[tuple[Aspect[Any, Any, Any], ...]] = (
     owner.ASPECT,
 )
 """The aspects of schemas; tables share all but the comment."""
+
+FUNCTION_ASPECTS: Final[tuple[Aspect[Any, Any, Any], ...]] = (
+    function_definition.ASPECT,
+    tags.ASPECT,
+    grants.ASPECT,
+    owner.ASPECT,
+)
+"""The aspects of functions; schemas and tables share all but the definition."""
+
+POLICY_ASPECTS: Final[tuple[Aspect[Any, Any, Any], ...]] = (policy_definition.ASPECT,)
+"""The aspects of policies (ABAC), which have neither tags nor grants nor owners."""
 
 TABLE_FACETS: tuple[Facet[Table, TableState, Any], ...] = (
     table_names.FACET,
@@ -144,6 +180,32 @@ SCHEMA_FACETS: tuple[Facet[Schema, SchemaState, Any], ...] = (
 )
 """What a model says of a schema, in the order in which model files have it."""
 
+FUNCTION_FACETS: tuple[Facet[Function, FunctionState, Any], ...] = (
+    function_definition.PARAMETERS_FACET,
+    function_definition.RETURNS_FACET,
+    function_definition.LANGUAGE_FACET,
+    function_definition.DETERMINISTIC_FACET,
+    function_definition.BODY_FACET,
+    function_definition.BODY_FILE_FACET,
+    function_definition.COMMENT_FACET,
+    tags.FUNCTION_FACET,
+    owner.FACET,
+    grants.FACET,
+)
+"""What a model says of a function, in the order in which model files have it."""
+
+POLICY_FACETS: tuple[Facet[AbacPolicy, PolicyState, Any], ...] = (
+    policy_definition.SCOPE_FACET,
+    policy_definition.MASK_FACET,
+    policy_definition.FILTER_FACET,
+    policy_definition.MATCH_FACET,
+    policy_definition.WHEN_FACET,
+    policy_definition.TO_FACET,
+    policy_definition.EXCEPT_FACET,
+    policy_definition.COMMENT_FACET,
+)
+"""What a model says of a policy, in the order in which model files have it."""
+
 KINDS: Final = (
     Kind(
         name=SchemaName,
@@ -170,6 +232,37 @@ KINDS: Final = (
         is_repeatable=True,
     ),
     Kind(
+        name=FunctionName,
+        model=Function,
+        state=FunctionState,
+        facets=FUNCTION_FACETS,
+        aspects=FUNCTION_ASPECTS,
+        created=lambda desired: replace(function_state_of(desired), tags={}, owner=None, grants={}),
+        create=create_function,
+        drop=drop_function,
+        create_right=Requirement(
+            statement="CREATE FUNCTION",
+            right=Right.CREATE_FUNCTION,
+            demands="`CREATE FUNCTION` and `USE SCHEMA` on the schema, `USE CATALOG`",
+            source="Unity Catalog privileges reference",
+        ),
+        drop_right=Requirement(
+            statement="DROP FUNCTION",
+            right=Right.MANAGE,
+            demands="ownership of the function, its schema or its catalog, or `MANAGE`",
+            source="DROP FUNCTION",
+            owners_above=True,
+        ),
+        drift_kinds=MappingProxyType(
+            {
+                DriftKind.TABLE_TAG: DriftKind.FUNCTION_TAG,
+                DriftKind.GRANT: DriftKind.FUNCTION_GRANT,
+                DriftKind.GRANT_ADDED: DriftKind.FUNCTION_GRANT_ADDED,
+                DriftKind.OWNER: DriftKind.FUNCTION_OWNER,
+            }
+        ),
+    ),
+    Kind(
         name=QualifiedName,
         model=Table,
         state=TableState,
@@ -193,6 +286,18 @@ KINDS: Final = (
             owners_above=True,
         ),
     ),
+    Kind(
+        name=PolicyName,
+        model=AbacPolicy,
+        state=PolicyState,
+        facets=POLICY_FACETS,
+        aspects=POLICY_ASPECTS,
+        created=policy_state_of,
+        create=create_policy,
+        drop=drop_policy,
+        create_right=policy_definition.ON_SCOPE,
+        drop_right=replace(policy_definition.ON_SCOPE, statement="DROP POLICY"),
+    ),
 )
 """The kinds of securables, each after those that it needs."""
 
@@ -213,7 +318,7 @@ def kind_of(part: SecurableName | Securable | SecurableState) -> Kind:
 
 
 def diff(comparison: AnyComparison) -> Iterator[Action]:
-    """Yield every action that the table or schema needs, aspect by aspect."""
+    """Yield every action that the securable needs, aspect by aspect."""
     for aspect in _relevant(comparison):
         yield from aspect.diff(comparison)
 
@@ -243,7 +348,7 @@ def _relevant(comparison: AnyComparison) -> Sequence[Aspect[Any, Any, Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One difference between a table or schema and a model.
+    """One difference between a securable and a model.
 
     Args:
         action: reverts it; None if no aspect compares it.

@@ -12,17 +12,26 @@ from typing_extensions import TypeVar as DefaultTypeVar
 
 from delta_engine.actions import Action, Name_co, SomeAction
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
+from delta_engine.aspects.comparison import Comparison, Owned, OwnedState
 from delta_engine.aspects.facet import Facet
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities, ColumnsPerStatement
-from delta_engine.models import Part, QualifiedName, Schema, SecurableName, Table
+from delta_engine.models import (
+    FunctionName,
+    Part,
+    QualifiedName,
+    Schema,
+    SchemaName,
+    Securable,
+    SecurableName,
+    Table,
+)
 from delta_engine.models.nested_types import Path
 from delta_engine.models.parts import ALL_PRIVILEGES
 from delta_engine.models.types import DataType
 from delta_engine.sql.tables import BINARY_COLLATION
 from delta_engine.sql.text import sql_path
-from delta_engine.state.states import SchemaState, TableState
+from delta_engine.state.states import SchemaState, SecurableState, TableState
 
 _T = TypeVar("_T")
 _Model = DefaultTypeVar("_Model", bound=Securable, default=Table)
@@ -56,7 +65,7 @@ class RenderContext(Generic[Name_co]):
         return self.addressing.table(self.name)
 
     @property
-    def securable(self) -> str:
+    def securable(self: OwnedContext) -> str:
         """The SQL that names the securable in statements about comments, tags, grants and owners."""
         name = self.name
         address = self.addressing.table(name) if isinstance(name, QualifiedName) else sql_path(name.parts)
@@ -78,7 +87,10 @@ class RenderContext(Generic[Name_co]):
 
 
 AnyContext: TypeAlias = RenderContext[SecurableName]
-"""A context of any kind, for aspects that tables and schemas share."""
+"""A context of any kind."""
+
+OwnedContext: TypeAlias = RenderContext[QualifiedName | SchemaName | FunctionName]
+"""A context of a securable with tags, an owner and grants."""
 
 
 class Sign(Enum):
@@ -178,8 +190,8 @@ class Aspect(Generic[SomeAction, _Model, _State]):
     differences: Callable[[Comparison[_Model, _State]], Iterable[SomeAction]] | None = None
 
 
-SharedAspect: TypeAlias = "Aspect[SomeAction, Securable, SecurableState]"
-"""An aspect that tables and schemas share."""
+SharedAspect: TypeAlias = "Aspect[SomeAction, Owned, OwnedState]"
+"""An aspect that tables, schemas and functions share."""
 
 SchemaAspect: TypeAlias = Aspect[SomeAction, Schema, SchemaState]
 """An aspect of schemas alone."""
@@ -232,7 +244,7 @@ def value_aspect(
         if desired is not None and not is_same(desired, observed):
             yield action(desired, observed)
 
-    def render(actions: Sequence[SomeValueAction], context: AnyContext) -> Iterable[str]:
+    def render(actions: Sequence[SomeValueAction], context: OwnedContext) -> Iterable[str]:
         return [statement(context.securable, action.desired) for action in actions] if statement else ()
 
     return Aspect(
@@ -261,6 +273,7 @@ class Right(Enum):
     USE_SCHEMA = ("USE SCHEMA", ALL_PRIVILEGES)
     CREATE_SCHEMA = ("CREATE SCHEMA", ALL_PRIVILEGES)
     CREATE_TABLE = ("CREATE TABLE", ALL_PRIVILEGES)
+    CREATE_FUNCTION = ("CREATE FUNCTION", ALL_PRIVILEGES)
 
     @property
     def privilege(self) -> str:

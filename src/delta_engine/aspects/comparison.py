@@ -1,4 +1,4 @@
-"""A model and the table or schema that it describes, with columns paired by name and pending renames applied."""
+"""A model and the securable that it describes, with columns paired by name and pending renames applied."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from delta_engine.aspects.renames import (
     declares_renames,
     with_all_renames,
 )
-from delta_engine.models import Column, Part, Schema, Table
+from delta_engine.models import Column, Function, Part, Schema, Securable, Table
 from delta_engine.models.nested_types import (
     FieldPair,
     Path,
@@ -36,13 +36,14 @@ from delta_engine.models.nested_types import (
     within_structs,
 )
 from delta_engine.sql.expressions import is_same_expression
-from delta_engine.state.states import SchemaState, TableState
+from delta_engine.state.function_states import FunctionState
+from delta_engine.state.states import SchemaState, SecurableState, TableState
 
-Securable: TypeAlias = Table | Schema
-"""A model of either kind."""
+Owned: TypeAlias = Table | Schema | Function
+"""A model with tags, an owner and grants; policies have none of them."""
 
-SecurableState: TypeAlias = TableState | SchemaState
-"""What exists, of either kind."""
+OwnedState: TypeAlias = TableState | SchemaState | FunctionState
+"""What exists of a securable with tags, an owner and grants."""
 
 Model_co = DefaultTypeVar("Model_co", bound=Securable, covariant=True, default=Table)
 State_co = DefaultTypeVar("State_co", bound=SecurableState, covariant=True, default=TableState)
@@ -59,7 +60,7 @@ class RecordedModels(Protocol[Model_co]):
 
     @property
     def baseline(self) -> Model_co | None:
-        """The table or schema as the last apply left it."""
+        """The securable as the last apply left it."""
 
     @property
     def attempted(self) -> tuple[Model_co, ...]:
@@ -74,14 +75,14 @@ _NAME, _USING = map(attrgetter, ("name", "using"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(Generic[Model_co, State_co]):
-    """A model and the table or schema that it describes, with columns paired by name.
+    """A model and the securable that it describes, with columns paired by name.
 
     Renamed columns and fields have their new names on every side. Keys and checks keep the old names, because a plan
     drops them before the rename and adds them after it.
 
     Args:
         declared: the model that was applied last, as recorded; None without one.
-        baseline: the table or schema as that apply left it.
+        baseline: the securable as that apply left it.
         attempted: the models of later runs that did not finish. Parts of them may exist.
         differing: the shared columns with any difference.
         fields: the differing fields inside shared columns. Each path starts with the column.
@@ -114,7 +115,7 @@ class Comparison(Generic[Model_co, State_co]):
         record: RecordedModels[_Model] | None = None,
         policy: Policy = NO_POLICY,
     ) -> Comparison[_Model, _State]:
-        """Pair the columns of both sides in model order, ignoring case. Schemas have no columns."""
+        """Pair the columns of both sides in model order, ignoring case. Only tables have columns."""
         plain = Comparison(
             desired=desired,
             observed=observed,
@@ -123,6 +124,8 @@ class Comparison(Generic[Model_co, State_co]):
             baseline=record.baseline if record is not None else None,
             attempted=record.attempted if record is not None else (),
         )
+        if not isinstance(desired, Table) or not isinstance(observed, TableState):
+            return plain
         pairs = _paired(desired.columns, observed.columns)
         return _with_columns(plain, pairs) if any(pairs) else plain  # without a pair, nothing is renamed
 
@@ -152,12 +155,14 @@ class Comparison(Generic[Model_co, State_co]):
             return True
         if self.baseline is None or names(self.baseline):
             return False
-        if isinstance(self.baseline, Table) and self.baseline.manages is not None:
+        if not isinstance(self.baseline, Table):
+            return column is None
+        if self.baseline.manages is not None:
             return False
         return column is None or any(column == known_column.key for known_column in self.baseline.columns)
 
     @property
-    def shared(self) -> tuple[ColumnPair, ...]:
+    def shared(self: Comparison) -> tuple[ColumnPair, ...]:
         """The columns of both sides, whether they differ or not."""
         there = {column.key: column for column in self.observed.columns}
         return tuple((column, there[column.key]) for column in self.desired.columns if column.key in there)
@@ -188,7 +193,10 @@ class Comparison(Generic[Model_co, State_co]):
 
 
 AnyComparison: TypeAlias = Comparison[Securable, SecurableState]
-"""A comparison of either kind, for aspects that tables and schemas share."""
+"""A comparison of any kind."""
+
+OwnedComparison: TypeAlias = Comparison[Owned, OwnedState]
+"""A comparison for aspects that tables, schemas and functions share."""
 
 
 def bare_column(column: Column) -> Column:

@@ -1,4 +1,4 @@
-"""Grants on tables and schemas: one statement per principal, only for privileges that differ.
+"""Grants on tables, schemas and functions: one statement per principal, only for privileges that differ.
 
 The policy decides the ownership of undeclared privileges. Principals compare without case. `ALL PRIVILEGES` includes
 all others, except those that have to be granted one by one (Databricks docs, "Unity Catalog privileges reference").
@@ -14,14 +14,13 @@ from typing import ClassVar, NamedTuple, TypeAlias
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import Ownership
-from delta_engine.aspects.aspect import AnyContext, Aspect, Change, Requirement, Right, SharedAspect
-from delta_engine.aspects.comparison import AnyComparison, Securable, SecurableState
+from delta_engine.aspects.aspect import Aspect, Change, OwnedContext, Requirement, Right, SharedAspect
+from delta_engine.aspects.comparison import Owned, OwnedComparison, OwnedState
 from delta_engine.aspects.facet import GRANTS, Facet
 from delta_engine.backends.capabilities import Feature
-from delta_engine.models import Grants, Part, Schema, Table
+from delta_engine.models import Grants, Part
 from delta_engine.models.parts import by_principal, without_implied
 from delta_engine.sql.governance import sql_grant, sql_revoke
-from delta_engine.state.states import SchemaState, TableState
 
 _NONE: frozenset[str] = frozenset()
 
@@ -67,7 +66,7 @@ class _Changed(NamedTuple):
     observed: tuple[str, ...]
 
 
-def _diff(comparison: AnyComparison) -> Iterable[_Action]:
+def _diff(comparison: OwnedComparison) -> Iterable[_Action]:
     changes = tuple(_changes(comparison))
     yield from (
         GrantPrivileges(change.principal, change.granted, change.observed)
@@ -77,13 +76,13 @@ def _diff(comparison: AnyComparison) -> Iterable[_Action]:
     yield from (RevokePrivileges(change.principal, change.revoked) for change in changes if change.revoked)
 
 
-def _differences(comparison: AnyComparison) -> Iterable[_Action]:
+def _differences(comparison: OwnedComparison) -> Iterable[_Action]:
     for change in _changes(comparison):
         yield from (GrantPrivileges(change.principal, (right,), change.observed) for right in change.granted)
         yield from (RevokePrivileges(change.principal, (right,)) for right in change.revoked)
 
 
-def _changes(comparison: AnyComparison) -> Iterator[_Changed]:
+def _changes(comparison: OwnedComparison) -> Iterator[_Changed]:
     desired, observed = comparison.desired, comparison.observed
     if not desired.grants and not observed.grants:
         return
@@ -102,7 +101,7 @@ def _changes(comparison: AnyComparison) -> Iterator[_Changed]:
             )
 
 
-def _render(actions: Sequence[_Action], context: AnyContext) -> Iterable[str]:
+def _render(actions: Sequence[_Action], context: OwnedContext) -> Iterable[str]:
     for action in actions:
         sql = sql_grant if isinstance(action, GrantPrivileges) else sql_revoke
         yield sql(context.securable, action.privileges, action.principal)
@@ -117,7 +116,7 @@ def _explain(action: _Action) -> Iterable[Change]:
             yield Change(subject, observed="granted")
 
 
-def _accept(model: Securable, observed: SecurableState, action: _Action) -> Securable:
+def _accept(model: Owned, observed: OwnedState, action: _Action) -> Owned:
     key, taken = action.principal.lower(), frozenset(action.privileges)
     mine = without_implied(by_principal(model.grants).get(key, _NONE))
     kept = (mine - taken) | (by_principal(observed.grants).get(key, _NONE) & taken)
@@ -141,7 +140,7 @@ def _takes_grant_option(statement: str) -> Requirement:
     )
 
 
-FACET: Facet[Table | Schema, TableState | SchemaState, Grants] = Facet(
+FACET: Facet[Owned, OwnedState, Grants] = Facet(
     key="grants",
     declared=lambda model: model.grants,
     observed=lambda state: state.grants,

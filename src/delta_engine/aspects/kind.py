@@ -9,16 +9,27 @@ from typing import Any, Final, TypeAlias
 from delta_engine.actions import Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, CreateClauses, RenderContext, Requirement
-from delta_engine.aspects.comparison import Securable, SecurableState
 from delta_engine.aspects.facet import Facet
 from delta_engine.backends.capabilities import InlineClustering
-from delta_engine.models import Schema, SchemaName, SecurableName
+from delta_engine.models import (
+    AbacPolicy,
+    Function,
+    FunctionName,
+    PolicyName,
+    Schema,
+    SchemaName,
+    Securable,
+    SecurableName,
+)
+from delta_engine.sql.functions import sql_create_function, sql_drop_function
+from delta_engine.sql.policies import sql_create_policy, sql_drop_policy
 from delta_engine.sql.tables import (
     sql_alter_clustering,
     sql_create_schema,
     sql_create_table,
     sql_drop_table,
 )
+from delta_engine.state.states import SecurableState
 
 CreateStatement: TypeAlias = tuple[Phase | None, str]
 """A statement of a creation, with the phase of one that follows CREATE."""
@@ -79,6 +90,26 @@ def create_table(clauses: CreateClauses, context: RenderContext) -> Iterator[Cre
 def drop_table(context: RenderContext) -> str:
     """Return DROP TABLE."""
     return sql_drop_table(context.table)
+
+
+def create_function(desired: Function, _context: RenderContext[FunctionName]) -> Iterator[CreateStatement]:
+    """Yield CREATE FUNCTION."""
+    yield None, sql_create_function(desired)
+
+
+def drop_function(context: RenderContext[FunctionName]) -> str:
+    """Return DROP FUNCTION."""
+    return sql_drop_function(context.name)
+
+
+def create_policy(desired: AbacPolicy, _context: RenderContext[PolicyName]) -> Iterator[CreateStatement]:
+    """Yield CREATE POLICY."""
+    yield None, sql_create_policy(desired)
+
+
+def drop_policy(context: RenderContext[PolicyName]) -> str:
+    """Return DROP POLICY."""
+    return sql_drop_policy(context.name)
 
 
 _LAST_OF_BMP: Final = 0xFFFF

@@ -1,4 +1,4 @@
-"""The owner of a table or schema, compared if the model names one, and changed last."""
+"""The owner of a table, schema or function, compared if the model names one, and changed last."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import ClassVar
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import ALTER_TABLE, SharedAspect, takes_manage, value_aspect
+from delta_engine.aspects.comparison import Owned, OwnedState
 from delta_engine.aspects.facet import FILLED_TEXT, Facet
 from delta_engine.backends.capabilities import Feature
-from delta_engine.models import Part, Schema, Table
+from delta_engine.models import Part
 from delta_engine.sql.governance import sql_set_owner
-from delta_engine.state.states import SchemaState, TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class ChangeOwner:
             raise ValueError(f"{self.desired} is the owner already")
 
 
-FACET: Facet[Table | Schema, TableState | SchemaState, str | None] = Facet(
+FACET: Facet[Owned, OwnedState, str | None] = Facet(
     key="owner",
     declared=lambda model: model.owner,
     observed=lambda state: state.owner,

@@ -11,7 +11,7 @@ from typing import ClassVar, Final, Literal
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import SharedAspect, takes_manage, takes_modify, value_aspect
+from delta_engine.aspects.aspect import Aspect, takes_manage, takes_modify, value_aspect
 from delta_engine.aspects.facet import Facet, Form
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import OPTIMIZATION_SETTINGS, Part, Schema, Table
@@ -61,7 +61,7 @@ FACET: Facet[Table | Schema, TableState | SchemaState, str | None] = Facet(
     feature=Feature.PREDICTIVE_OPTIMIZATION,
 )
 
-ASPECT: SharedAspect[ChangePredictiveOptimization] = value_aspect(
+ASPECT: Aspect[ChangePredictiveOptimization, Table | Schema, TableState | SchemaState] = value_aspect(
     ChangePredictiveOptimization,
     FACET,
     replace(

@@ -1,4 +1,6 @@
-"""Tags of tables, schemas and columns: one statement sets and one unsets, only tags that differ.
+"""Tags of tables, schemas, columns and functions, only those that differ.
+
+One statement sets and one unsets the tags of an object; functions take one tag per statement.
 
 The engine sets the declared keys; the policy decides the ownership of all others. Keys and values compare exactly:
 Unity Catalog distinguishes `Sales` from `sales` (Databricks documentation, "Apply tags to Unity Catalog securable
@@ -17,10 +19,10 @@ from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import Ownership
 from delta_engine.aspects.aspect import (
-    AnyContext,
     Aspect,
     Change,
     EntryChange,
+    OwnedContext,
     RenderContext,
     Requirement,
     Right,
@@ -30,20 +32,22 @@ from delta_engine.aspects.aspect import (
 )
 from delta_engine.aspects.changed_models import with_column
 from delta_engine.aspects.comparison import (
-    AnyComparison,
     ColumnPair,
     Comparison,
-    Securable,
-    SecurableState,
+    Owned,
+    OwnedComparison,
+    OwnedState,
     bare_column,
 )
 from delta_engine.aspects.conversions import new_name
 from delta_engine.aspects.facet import TEXTS, Facet
 from delta_engine.backends.capabilities import Feature
-from delta_engine.models import Column, Part, Schema, Table
+from delta_engine.models import Column, Function, FunctionName, Part, Table
 from delta_engine.models.parts import NOTHING
+from delta_engine.sql.functions import sql_set_function_tag, sql_unset_function_tag
 from delta_engine.sql.governance import sql_set_tags, sql_unset_tags
-from delta_engine.state.states import SchemaState, TableState
+from delta_engine.state.function_states import FunctionState
+from delta_engine.state.states import TableState
 
 Tags: TypeAlias = Mapping[str, str]
 """Values by key."""
@@ -108,7 +112,7 @@ TableTags: TypeAlias = SetTableTags | UnsetTableTags
 ColumnTags: TypeAlias = SetColumnTags | UnsetColumnTags
 
 
-def _diff(comparison: AnyComparison) -> Iterable[TableTags]:
+def _diff(comparison: OwnedComparison) -> Iterable[TableTags]:
     if not comparison.desired.tags and not comparison.observed.tags:
         return
     changes, unwanted = _changes(comparison), _unwanted(comparison)
@@ -118,25 +122,37 @@ def _diff(comparison: AnyComparison) -> Iterable[TableTags]:
         yield UnsetTableTags(unwanted)
 
 
-def _differences(comparison: AnyComparison) -> Iterable[TableTags]:
+def _differences(comparison: OwnedComparison) -> Iterable[TableTags]:
     yield from (SetTableTags((change,)) for change in _changes(comparison))
     yield from (UnsetTableTags((tag,)) for tag in _unwanted(comparison))
 
 
-def _changes(comparison: AnyComparison) -> tuple[EntryChange, ...]:
+def _changes(comparison: OwnedComparison) -> tuple[EntryChange, ...]:
     return _changed_tags(comparison.desired.tags, comparison.observed.tags)
 
 
-def _unwanted(comparison: AnyComparison) -> tuple[tuple[str, str], ...]:
+def _unwanted(comparison: OwnedComparison) -> tuple[tuple[str, str], ...]:
     ours = {key for model in comparison.ours for key in model.tags}
     return _unwanted_tags(comparison.desired.tags, comparison.observed.tags, ours, comparison.policy.tags)
 
 
-def _render(actions: Sequence[TableTags], context: AnyContext) -> Iterable[str]:
-    return [_statement(action, context.securable) for action in actions]
+def _render(actions: Sequence[TableTags], context: OwnedContext) -> Iterable[str]:
+    for action in actions:
+        if isinstance(context.name, FunctionName):
+            yield from _one_by_one(action, context.name)
+        else:
+            yield _statement(action, context.securable)
 
 
-def _accept(model: Securable, observed: SecurableState, action: TableTags) -> Securable:
+def _one_by_one(action: TableTags, function: FunctionName) -> Iterator[str]:
+    """Yield a statement per tag, which is how functions get them."""
+    if isinstance(action, SetTableTags):
+        yield from (sql_set_function_tag(function, tag.key, tag.desired) for tag in action.tags)
+    else:
+        yield from (sql_unset_function_tag(function, key) for key in entry_keys(action.tags))
+
+
+def _accept(model: Owned, observed: OwnedState, action: TableTags) -> Owned:
     return replace(model, tags=_with_observed(model.tags, observed.tags, action))
 
 
@@ -250,7 +266,7 @@ def _takes_apply_tag(statement: str) -> Requirement:
     return Requirement(statement=statement, right=Right.APPLY_TAG, demands=demands, source="SET TAG")
 
 
-FACET: Facet[Table | Schema | Column, TableState | SchemaState | Column, Tags] = Facet(
+FACET: Facet[Owned | Column, OwnedState | Column, Tags] = Facet(
     key="tags",
     declared=lambda model: model.tags,
     observed=lambda state: state.tags,
@@ -262,6 +278,8 @@ FACET: Facet[Table | Schema | Column, TableState | SchemaState | Column, Tags] =
     title="tags",
     feature=Feature.TAGS,
 )
+
+FUNCTION_FACET: Facet[Function, FunctionState, Tags] = replace(FACET, feature=Feature.FUNCTION_TAGS)
 
 ASPECT: SharedAspect[TableTags] = Aspect(
     name="table tags",

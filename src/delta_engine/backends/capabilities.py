@@ -56,7 +56,7 @@ class Visibility(Enum):
 
 @unique
 class Feature(Enum):
-    """What can be declared about a table or a schema; the values are their names in messages."""
+    """What can be declared; the values are their names in messages."""
 
     COLUMNS = "columns"
     TYPE_WIDENING = "type widening"
@@ -90,6 +90,9 @@ class Feature(Enum):
     TABLE_REMOVAL = "dropping tables"
     MANAGED_PARTS = "managing a part of a table"
     STREAMING_TABLES = "parts of streaming tables"
+    FUNCTIONS = "functions"
+    FUNCTION_TAGS = "tags of functions"
+    POLICIES = "policies"
 
 
 HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
@@ -136,6 +139,12 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
     Feature.TABLE_REMOVAL: "`policy.removed_tables: drop`, with consent (`drop_table`)",
     Feature.MANAGED_PARTS: "`manages`: another owner manages the rest of the table",
     Feature.STREAMING_TABLES: "comments and tags, with `manages`",
+    Feature.FUNCTIONS: (
+        "`functions:` in a model file, or `Function`: replaced as a whole, with consent (`change_protection`) where a "
+        "mask, a row filter or a policy uses them"
+    ),
+    Feature.FUNCTION_TAGS: "key by key, as those of tables",
+    Feature.POLICIES: "`policies:` in a model file, or `AbacPolicy`: replaced as a whole; dropped with `drop_policy`",
 }
 """How each feature changes, for docs/capabilities.md."""
 
@@ -221,6 +230,8 @@ class RuntimeFeature(Enum):
     DEFAULT_COLLATION = "new tables that inherit no collation from their schema"
     SET_MANAGED = "external tables that become managed"
     VOID_WIDENING = "void columns that get a type"
+    POLICIES = "policies (ABAC)"
+    FUNCTION_TAGS = "tags of functions"
 
 
 LEAST_RUNTIMES: Mapping[RuntimeFeature, tuple[int, int]] = MappingProxyType(
@@ -229,15 +240,19 @@ LEAST_RUNTIMES: Mapping[RuntimeFeature, tuple[int, int]] = MappingProxyType(
         RuntimeFeature.DEFAULT_COLLATION: (16, 4),
         RuntimeFeature.SET_MANAGED: (17, 0),
         RuntimeFeature.VOID_WIDENING: (18, 2),
+        RuntimeFeature.POLICIES: (16, 4),
+        RuntimeFeature.FUNCTION_TAGS: (18, 1),
     }
 )
-"""The first runtime with each (Databricks Runtime 16.3 release notes; "Convert an external table to a managed Unity
-Catalog table"; "Type widening").
+"""The first runtime with each (Databricks Runtime 16.3 release notes; "CREATE POLICY"; "SET TAG"; "Convert an external
+table to a managed Unity Catalog table"; "Type widening").
 """
 
 _NEWER_FEATURES = {
     Feature.MANAGED_CONVERSION: LEAST_RUNTIMES[RuntimeFeature.SET_MANAGED],
     Feature.VOID_WIDENING: LEAST_RUNTIMES[RuntimeFeature.VOID_WIDENING],
+    Feature.POLICIES: LEAST_RUNTIMES[RuntimeFeature.POLICIES],
+    Feature.FUNCTION_TAGS: LEAST_RUNTIMES[RuntimeFeature.FUNCTION_TAGS],
 }
 
 _SERVERLESS = "client."
@@ -282,6 +297,8 @@ _REFUSED_BY_OPEN_SOURCE = {
     Feature.GRANTS: _UNITY_CATALOG_ONLY,
     Feature.SCHEMA_METADATA: _UNITY_CATALOG_ONLY,
     Feature.STREAMING_TABLES: "only Databricks has them",
+    Feature.FUNCTION_TAGS: _UNITY_CATALOG_ONLY,
+    Feature.POLICIES: _UNITY_CATALOG_ONLY,
 }
 
 OPEN_SOURCE = Capabilities(
@@ -297,6 +314,7 @@ OPEN_SOURCE = Capabilities(
             Feature.EXTERNAL_TABLES: "its tables are where its warehouse is",
             Feature.TABLE_RENAMES: "its tables are folders: rename the folder by hand",
             Feature.TABLE_REMOVAL: "its tables are folders: remove the folder by hand",
+            Feature.FUNCTIONS: "its schemas are folders, which hold no functions",
         }
     ),
     equivalents=MappingProxyType(
@@ -343,6 +361,7 @@ REFUSED_BY_CLASS: Mapping[str, Mapping[Feature, str]] = MappingProxyType(
             {
                 Feature.COLUMN_RENAMES: "open-source Unity Catalog does not rename columns yet",
                 Feature.TABLE_RENAMES: "open-source Unity Catalog does not rename tables yet",
+                Feature.FUNCTIONS: "Spark creates functions in its session catalog alone",
                 Feature.REPARTITIONING: (
                     "open-source Unity Catalog does not replace external tables, nor managed ones by other partitions"
                 ),

@@ -18,7 +18,7 @@ from delta_engine.actions import (
     SecurableChange,
     TablePlan,
 )
-from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, RemovedTables
+from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, Removed
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.backends.capabilities import DATABRICKS, Capabilities
@@ -55,7 +55,7 @@ class TablePlanner:
     @property
     def drops_tables(self) -> bool:
         """Whether tables that are no longer declared are dropped."""
-        return self.policy.removed_tables is RemovedTables.DROP
+        return self.policy.removed_tables is Removed.DROP
 
     @no_garbage_collection()
     def plan(

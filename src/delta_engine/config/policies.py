@@ -16,7 +16,7 @@ from delta_engine.actions.policy import (
     DestructiveKind,
     Ownership,
     Policy,
-    RemovedTables,
+    Removed,
 )
 from delta_engine.config.conf_folder import DRIFT_POLICY_FILE
 from delta_engine.config.consents import REASON_TO_WRITE
@@ -59,7 +59,7 @@ class PolicyDocument(msgspec.Struct):
     tags: Ownership = Ownership.ADDITIVE
     grants: Ownership = Ownership.ADDITIVE
     column_order: ColumnOrder = ColumnOrder.REPORT
-    removed_tables: RemovedTables = RemovedTables.KEEP
+    removed_tables: Removed = Removed.KEEP
     rules: list[str] = msgspec.field(default_factory=list)
     max_rewrite_bytes: int | str | None = None
     drift: DriftHandling = DriftHandling.REFUSE

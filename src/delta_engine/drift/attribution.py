@@ -29,7 +29,7 @@ from delta_engine.errors import StatementError
 from delta_engine.models import PrimaryKey
 from delta_engine.models.constraints import build_not_null_check_name
 from delta_engine.models.nested_types import Path
-from delta_engine.state.states import Audit
+from delta_engine.state.audits import Audit
 from delta_engine.state.table_queries import AuditEvent, AuditLogReader, Commit
 
 _LENGTH: Final = "__CHAR_VARCHAR_TYPE_STRING"

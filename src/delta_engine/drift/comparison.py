@@ -13,7 +13,7 @@ from delta_engine.actions.policy import ColumnOrder, Ownership, Policy, as_appli
 from delta_engine.aspects import Difference
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
-from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.delta_properties import comparable, is_feature_key, is_set_by_platform
 from delta_engine.aspects.renames import Renames, named_renames, pending_renames
 from delta_engine.deployment.document import DeploymentState
@@ -28,13 +28,13 @@ from delta_engine.drift.drifted_resources import (
     ComparedResource,
     UnmanagedPart,
 )
-from delta_engine.models import Part, QualifiedName, Table
+from delta_engine.models import Part, QualifiedName, Securable, Table
 from delta_engine.models.nested_types import Path, all_differences, lower_path, paths_inside
 from delta_engine.models.types import DataType
 from delta_engine.ownership.recorded import AcceptedDrift, Recorded, is_of_schema, resource_key
 from delta_engine.sql.readable_types import readable_data_type
 from delta_engine.state.catalog_reader import former_names
-from delta_engine.state.states import CatalogState, TableState
+from delta_engine.state.states import CatalogState, SecurableState, TableState
 from delta_engine.telemetry.garbage import no_garbage_collection
 
 _NAME = attrgetter("name")

@@ -46,7 +46,8 @@ from delta_engine.drift.replacements import (
 from delta_engine.errors import RefusedError
 from delta_engine.models import Column, QualifiedName
 from delta_engine.models.nested_types import Path, lower_path
-from delta_engine.state.states import Audit, CatalogState
+from delta_engine.state.audits import Audit
+from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import Commit, TableHistoryReader, TableVersion, TableVersionReader
 from delta_engine.telemetry.visible import shown_moment
 

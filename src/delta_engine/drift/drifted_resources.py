@@ -16,14 +16,14 @@ from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, NeededConsent, Po
 from delta_engine.aspects import Difference
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.column_order import MoveColumn
-from delta_engine.aspects.comparison import Model_co, Securable, SecurableState, State_co
+from delta_engine.aspects.comparison import Model_co, State_co
 from delta_engine.aspects.renames import NO_RENAMES, Renames
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import QualifiedName, Schema, SchemaName, Securable, Table
 from delta_engine.models.open_struct import Moment
 from delta_engine.ownership.recorded import Recorded
-from delta_engine.state.states import CatalogState, SchemaState, TableState
+from delta_engine.state.states import CatalogState, SchemaState, SecurableState, TableState
 from delta_engine.telemetry.visible import shown_moment
 
 if TYPE_CHECKING:

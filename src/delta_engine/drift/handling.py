@@ -14,7 +14,7 @@ from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.aspects import Difference
 from delta_engine.aspects.aspect import Change
-from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.foreign_keys import as_declared
 from delta_engine.aspects.renames import Renames, named_renames
 from delta_engine.drift.baselines import subject_of
@@ -37,9 +37,10 @@ from delta_engine.drift.renames import (
     with_accepted_names,
     with_former_names,
 )
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import QualifiedName, Schema, Securable, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.ownership.recorded import resource_key
+from delta_engine.state.states import SecurableState
 from delta_engine.telemetry.context import command
 from delta_engine.validation.validator import needed_consents
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from delta_engine import aspects
 from delta_engine.aspects import Difference
-from delta_engine.aspects.comparison import Comparison, Securable, SecurableState
+from delta_engine.aspects.comparison import Comparison
 from delta_engine.drift.absences import hidden_notes
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drift_report import (
@@ -39,9 +39,9 @@ from delta_engine.drift.recommendations import (
     recommendations,
 )
 from delta_engine.drift.renames import irreversible
-from delta_engine.models import QualifiedName, SchemaName, Table
+from delta_engine.models import QualifiedName, SchemaName, Securable, Table
 from delta_engine.ownership.recorded import Recorded, resource_key
-from delta_engine.state.states import TableState
+from delta_engine.state.states import SecurableState, TableState
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.garbage import no_garbage_collection
 

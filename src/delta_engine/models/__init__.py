@@ -1,4 +1,4 @@
-"""Models: the tables and schemas that a team declares.
+"""Models: the tables, schemas, functions and policies that a team declares.
 
 Python and YAML give the same model: it accepts lists or tuples, SQL type strings or pyspark types. Names stay raw;
 `sql` quotes them. A model refuses what has no canonical form, and in Python code repeated names (`repetitions`);
@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import Final, TypeAlias
 
 from delta_engine.errors import InvalidModelError, SourceLocation
 from delta_engine.models.columns import Column, calling_line
 from delta_engine.models.fills import FillBy, Using
+from delta_engine.models.functions import Function, FunctionLanguage, FunctionName, Parameter
 from delta_engine.models.parts import (
     NO_GRANTS,
     NOTHING,
@@ -29,7 +30,6 @@ from delta_engine.models.parts import (
     Reference,
     RowFilter,
     SchemaName,
-    SecurableName,
     read_only,
     set_fields,
     to_flag,
@@ -42,6 +42,7 @@ from delta_engine.models.parts import (
     to_text,
     to_texts,
 )
+from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
 from delta_engine.models.repetitions import (
     Repetition,
     repeated_columns,
@@ -56,20 +57,30 @@ __all__ = [
     "AUTO",
     "DEFAULT_TABLE_PROPERTIES",
     "OPTIMIZATION_SETTINGS",
+    "AbacPolicy",
     "CheckConstraint",
     "Column",
     "ColumnMask",
     "FillBy",
     "ForeignKey",
+    "Function",
+    "FunctionLanguage",
+    "FunctionName",
     "Grants",
     "Identity",
+    "Parameter",
     "Part",
+    "PolicyFilter",
+    "PolicyMask",
+    "PolicyName",
+    "PolicyScope",
     "PrimaryKey",
     "QualifiedName",
     "Reference",
     "RowFilter",
     "Schema",
     "SchemaName",
+    "Securable",
     "SecurableName",
     "Table",
     "Using",
@@ -241,7 +252,6 @@ class Schema:
         declared_at: the place of the declaration; by default the calling line of Python.
     """
 
-    columns: ClassVar[tuple[Column, ...]] = ()
     catalog_name: str
     schema_name: str
     comment: str | None = None
@@ -275,10 +285,6 @@ class Schema:
             declared_at=declared_at or calling_line(),
         )
 
-    def is_about(self, _part: Part) -> bool:
-        """Whether the model manages a part of its schema: always."""
-        return True
-
     @property
     def qualified_name(self) -> SchemaName:
         """The two-part name."""
@@ -288,6 +294,13 @@ class Schema:
     def key(self) -> str:
         """The dotted name in lower case, by which schemas compare."""
         return self.qualified_name.key
+
+
+SecurableName: TypeAlias = QualifiedName | SchemaName | FunctionName | PolicyName
+"""The name of a securable; `kind` is the word for what it names."""
+
+Securable: TypeAlias = Table | Schema | Function | AbacPolicy
+"""A model of any kind."""
 
 
 def _to_primary_key(value: PrimaryKey | Sequence[str] | None) -> PrimaryKey | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
 from types import MappingProxyType
-from typing import ClassVar, TypeAlias, TypeVar
+from typing import ClassVar, TypeVar
 
 from delta_engine.telemetry.visible import has_half_a_character
 
@@ -85,10 +85,6 @@ class SchemaName:
 
     def __str__(self) -> str:
         return f"{self.catalog}.{self.schema}"
-
-
-SecurableName: TypeAlias = QualifiedName | SchemaName
-"""The name of a securable; `kind` is the word for what it names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from delta_engine.actions.policy import Allowance, Policy, RemovedTables, matches_any
+from delta_engine.actions.policy import Allowance, Policy, Removed, matches_any
 from delta_engine.backends.capabilities import (
     DATABRICKS,
     DATABRICKS_SPARK,
@@ -232,7 +232,7 @@ def _left_out(settings: Settings) -> tuple[Feature, ...]:
 
 def _refuse_table_removal(settings: Settings) -> None:
     reason = _CAPABILITIES[settings.backend].refused.get(Feature.TABLE_REMOVAL)
-    if settings.policy.removed_tables is RemovedTables.DROP and reason is not None:
+    if settings.policy.removed_tables is Removed.DROP and reason is not None:
         raise ConfigError(
             f"policy.removed_tables: drop is not for this backend: {reason}",
             location=settings.locate(("policy", "removed_tables")),

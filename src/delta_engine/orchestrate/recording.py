@@ -50,7 +50,8 @@ from delta_engine.ownership.recorded import (
     schema_record,
     table_record,
 )
-from delta_engine.state.states import ABSENT, Audit, CatalogState, TableState
+from delta_engine.state.audits import Audit
+from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from delta_engine.telemetry.logs import log
 

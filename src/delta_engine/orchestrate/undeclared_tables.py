@@ -11,8 +11,9 @@ from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation
 from delta_engine.ownership.recorded import Recorded, table_record
+from delta_engine.state.audits import NO_AUDIT, Audit
 from delta_engine.state.catalog_reader import CatalogReader, former_names, readable_snapshot
-from delta_engine.state.states import NO_AUDIT, Audit, CatalogState
+from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command
 
 

@@ -12,8 +12,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final, Generic, TypeAlias, TypeGuard, TypeVar
 
-from delta_engine.aspects.comparison import Model_co, Securable
-from delta_engine.models import QualifiedName, Schema, SchemaName, SecurableName, Table
+from delta_engine.aspects.comparison import Model_co
+from delta_engine.models import QualifiedName, Schema, SchemaName, Securable, SecurableName, Table
 from delta_engine.models.open_struct import Count, Moment, OpenStruct
 from delta_engine.state.table_queries import TableVersion
 

@@ -15,7 +15,8 @@ from delta_engine.models.constraints import referenced_table
 from delta_engine.models.open_struct import checksum_of
 from delta_engine.ownership.recorded import AnyRecord, resource_key
 from delta_engine.plan_files.document import TouchedResource
-from delta_engine.state.states import ABSENT, NO_AUDIT, CatalogState, SchemaState, TableState
+from delta_engine.state.audits import NO_AUDIT
+from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 
 _VOLATILE = ("delta.lastCommitTimestamp", "delta.lastUpdateVersion", "transient_", "spark.sql.statistics.")
 """Prefixes of properties that change with the data."""

@@ -57,12 +57,17 @@ def sql_unset_function_tag(name: FunctionName, key: str) -> str:
 
 def submitted_body(function: Function) -> str:
     """Return the body as CREATE FUNCTION submits it, which is what the record has of it."""
-    match function.language:
+    return submitted_text(function.language, function.body)
+
+
+def submitted_text(language: FunctionLanguage, body: str) -> str:
+    """Return a body as CREATE FUNCTION submits it; the result maps to itself."""
+    match language:
         case FunctionLanguage.SQL:
-            return with_portable_literals(function.body.strip())
+            return with_portable_literals(body.strip())
         case FunctionLanguage.PYTHON:
-            return function.body.strip("\r\n")
-    assert_never(function.language)
+            return body.strip("\r\n")
+    assert_never(language)
 
 
 def _parameter(parameter: Parameter) -> str:

@@ -10,7 +10,7 @@ from delta_engine.models.functions import Function, FunctionLanguage, Parameter
 from delta_engine.models.parts import read_only, set_fields, to_grants, to_items
 from delta_engine.models.types import DataType
 from delta_engine.sql.functions import submitted_body
-from delta_engine.state.states import NO_AUDIT, Audit
+from delta_engine.state.audits import NO_AUDIT, Audit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

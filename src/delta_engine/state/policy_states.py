@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from delta_engine.models.parts import set_fields
 from delta_engine.models.policies import AbacPolicy, Protection
-from delta_engine.state.states import NO_AUDIT, Audit
+from delta_engine.state.audits import NO_AUDIT, Audit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

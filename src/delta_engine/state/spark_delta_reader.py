@@ -34,9 +34,10 @@ from delta_engine.sql.queries import (
     sql_show_tables,
 )
 from delta_engine.state import interpretation
+from delta_engine.state.audits import NO_AUDIT, Audit
 from delta_engine.state.catalog_reader import Listing, read_tables, unmanaged_types
 from delta_engine.state.failed_reads import FailedReads, unknown_form
-from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, TableState
+from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.state.table_descriptions import (
     ColumnDescription,
     TableDescriber,

@@ -1,20 +1,23 @@
-"""Immutable catalog state: tables and schemas as the catalog has them."""
+"""Immutable catalog state: tables and schemas as the catalog has them, and the snapshot of all securables."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import Final, TypeAlias
+
+from typing_extensions import assert_never
 
 from delta_engine.models import (
     CheckConstraint,
     Column,
     ForeignKey,
+    FunctionName,
     Grants,
+    PolicyName,
     PrimaryKey,
     QualifiedName,
     Reference,
@@ -24,25 +27,9 @@ from delta_engine.models import (
     Table,
 )
 from delta_engine.models.parts import read_only, set_fields, to_grants, to_items, to_names
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Audit:
-    """Creation and last change of a table or schema, times in UTC; None for what the catalog does not record.
-
-    Args:
-        table_id: Delta's id of a table, if its read shows it without a further statement.
-    """
-
-    created_at: datetime | None = None
-    created_by: str | None = None
-    altered_at: datetime | None = None
-    altered_by: str | None = None
-    table_id: str | None = None
-
-
-NO_AUDIT = Audit()
-
+from delta_engine.state.audits import NO_AUDIT, Audit
+from delta_engine.state.function_states import FunctionState, OtherRoutine
+from delta_engine.state.policy_states import OtherPolicy, PolicyState
 
 SECRET_KEY: Final = re.compile(r"secret|password|token|access[.]?key|url", re.IGNORECASE)
 """Keys of properties whose values may be secrets: Spark's own patterns (`spark.redaction.regex`,
@@ -160,7 +147,6 @@ class SchemaState:
         predictive_optimization: the setting of the schema itself; None if it was not read.
     """
 
-    columns: ClassVar[tuple[Column, ...]] = ()
     exists: bool = True
     comment: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -175,6 +161,9 @@ class SchemaState:
 
 ABSENT_SCHEMA = SchemaState(exists=False)
 
+SecurableState: TypeAlias = TableState | SchemaState | FunctionState | PolicyState
+"""What exists, of any kind."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogState:
@@ -188,6 +177,10 @@ class CatalogState:
         schema_states: the existing schemas that were read, by `Schema.key`.
         files: the Delta tables that lie at the locations of missing tables, by `QualifiedName.key`; None where none
             lies. Without unreadable locations, and empty until a plan asks (`state.existing_files`).
+        functions: the functions of the models' schemas, by `FunctionName.key`; each declared one, also a missing one.
+        policies: the policies of the models' scopes, by `PolicyName.key`; each declared one, also a missing one.
+        other_routines: the routines of these schemas that the engine does not manage, by `FunctionName.key`.
+        other_policies: the policies of these scopes that the engine does not manage, by `PolicyName.key`.
     """
 
     tables: Mapping[str, TableState]
@@ -196,6 +189,10 @@ class CatalogState:
     audits: Mapping[str, Audit] = field(default_factory=dict, compare=False)
     schema_states: Mapping[str, SchemaState] = field(default_factory=dict)
     files: Mapping[str, TableState | None] = field(default_factory=dict)
+    functions: Mapping[str, FunctionState] = field(default_factory=dict)
+    policies: Mapping[str, PolicyState] = field(default_factory=dict)
+    other_routines: Mapping[str, OtherRoutine] = field(default_factory=dict)
+    other_policies: Mapping[str, OtherPolicy] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         set_fields(
@@ -206,6 +203,10 @@ class CatalogState:
             audits=MappingProxyType(dict(self.audits)),
             schema_states=MappingProxyType(dict(self.schema_states)),
             files=MappingProxyType(dict(self.files)),
+            functions=MappingProxyType(dict(self.functions)),
+            policies=MappingProxyType(dict(self.policies)),
+            other_routines=MappingProxyType(dict(self.other_routines)),
+            other_policies=MappingProxyType(dict(self.other_policies)),
         )
 
     @property
@@ -222,9 +223,18 @@ class CatalogState:
         """Return one table's state; KeyError if it was not requested."""
         return self.tables[name.key]
 
-    def of(self, name: SecurableName) -> TableState | SchemaState | None:
+    def of(self, name: SecurableName) -> SecurableState | None:
         """Return the state under a name; None if the snapshot does not cover it."""
-        return self.schema(name) if isinstance(name, SchemaName) else self.tables.get(name.key)
+        match name:
+            case SchemaName():
+                return self.schema(name)
+            case QualifiedName():
+                return self.tables.get(name.key)
+            case FunctionName():
+                return self.functions.get(name.key)
+            case PolicyName():
+                return self.policies.get(name.key)
+        assert_never(name)
 
     def schema(self, name: SchemaName) -> SchemaState | None:
         """Return one schema's state; None if the snapshot does not know whether it exists."""

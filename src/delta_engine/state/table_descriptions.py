@@ -12,7 +12,8 @@ from delta_engine.models import Column, QualifiedName
 from delta_engine.models.type_forms import data_type_from_spark_json
 from delta_engine.models.types import DataType
 from delta_engine.state import interpretation
-from delta_engine.state.states import Audit, TableState
+from delta_engine.state.audits import Audit
+from delta_engine.state.states import TableState
 
 _HIDDEN = (PROPERTY_PREFIX, interpretation.CHECK_PREFIX)
 """The prefixes of properties that store keys and checks."""

@@ -18,9 +18,10 @@ from delta_engine.errors import CatalogReadError, RefusedError, StatementError, 
 from delta_engine.models import Grants, QualifiedName, Schema, SchemaName, SecurableName, Table
 from delta_engine.sql.governance import sql_describe_schema
 from delta_engine.sql.tables import sql_schema
+from delta_engine.state.audits import Audit
 from delta_engine.state.catalog_reader import Listing, unmanaged_types
 from delta_engine.state.failed_reads import require_answers, unknown_form
-from delta_engine.state.states import ABSENT, Audit, CatalogState, SchemaState, TableState
+from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.details import (
     Answer,

@@ -15,9 +15,10 @@ from typing_extensions import assert_never
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName, Reference, Schema, Table
+from delta_engine.state.audits import NO_AUDIT, Audit
 from delta_engine.state.function_states import FunctionState
 from delta_engine.state.principals import ALL_ACCOUNT_USERS, Permissions
-from delta_engine.state.states import ABSENT, NO_AUDIT, Audit, CatalogState, SchemaState, TableState
+from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 from tests.fakes.unity_catalog import (
     columns,
     constraints,

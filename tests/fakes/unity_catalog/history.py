@@ -11,7 +11,8 @@ from datetime import datetime, timedelta, timezone
 from delta_engine.aspects.delta_properties import is_catalog_managed
 from delta_engine.backends.sql_runner import Row
 from delta_engine.models import CheckConstraint
-from delta_engine.state.states import NO_AUDIT, Audit, TableState
+from delta_engine.state.audits import NO_AUDIT, Audit
+from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog import statements
 from tests.fakes.unity_catalog.refusals import Refusal
 from tests.fakes.unity_catalog.statements import Path

@@ -17,9 +17,10 @@ from delta_engine.models import ForeignKey, Grants, PrimaryKey, QualifiedName
 from delta_engine.models.functions import FunctionLanguage
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType, UnsupportedType
 from delta_engine.sql.text import quote_ident, shown_type
+from delta_engine.state.audits import Audit
 from delta_engine.state.function_states import FunctionState
 from delta_engine.state.principals import Permissions
-from delta_engine.state.states import Audit, SchemaState
+from delta_engine.state.states import SchemaState
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.spelling import as_read
 from tests.fakes.unity_catalog.stored import Stored

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, RemovedTables
+from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, Removed
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Column, ForeignKey, PrimaryKey, QualifiedName, Table
@@ -17,7 +17,7 @@ from tests.builders.engines import engine_on
 from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
-POLICY = Policy(removed_tables=RemovedTables.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
+POLICY = Policy(removed_tables=Removed.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
 COLUMNS = [Column("id", "bigint", is_nullable=False), Column("ref", "bigint")]
 PARENT = Table("dev", "silver", "parent", COLUMNS, primary_key=PrimaryKey(["id"], "pk"))
 CHILD = Table("dev", "silver", "child", COLUMNS, foreign_keys=[ForeignKey(["ref"], "parent", ["id"], "fk")])

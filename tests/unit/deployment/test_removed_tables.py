@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions import DropTable
-from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, RemovedTables
+from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, Removed
 from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE_CATALOG, Capabilities
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import UnsafePlanError
@@ -20,7 +20,8 @@ from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.orchestrate.undeclared_tables import removed_tables
 from delta_engine.report.plan_text import tree_lines
-from delta_engine.state.states import Audit, CatalogState
+from delta_engine.state.audits import Audit
+from delta_engine.state.states import CatalogState
 from tests.builders.deployment import NOON, deployment_over, deployment_state
 from tests.builders.engines import engine_on
 from tests.builders.models import orders
@@ -29,7 +30,7 @@ from tests.projects.commandline import CommandLine
 
 A, B = orders(name="a"), orders(name="b")
 GONE = QualifiedName("dev", "silver", "b")
-DROP = Policy(removed_tables=RemovedTables.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
+DROP = Policy(removed_tables=Removed.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
 NO_CONSENT = replace(DROP, allow=())
 
 

@@ -14,7 +14,7 @@ from delta_engine.drift.attribution import attribution, last_written, since
 from delta_engine.drift.commit_paths import renames
 from delta_engine.drift.drifted_resources import Attribution
 from delta_engine.models import Column, PrimaryKey
-from delta_engine.state.states import NO_AUDIT, Audit
+from delta_engine.state.audits import NO_AUDIT, Audit
 from delta_engine.state.table_queries import Commit
 from tests.builders.deployment import NOON, deployment_state
 from tests.builders.detection import AS_APPLIED, LATER, MODEL, FakeHistory, FakeVersions, commit, detect

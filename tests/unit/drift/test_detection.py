@@ -27,7 +27,8 @@ from delta_engine.ownership.recorded import (
     resource_key,
 )
 from delta_engine.report.drift_text import drift_text
-from delta_engine.state.states import ABSENT, Audit, CatalogState, state_of
+from delta_engine.state.audits import Audit
+from delta_engine.state.states import ABSENT, CatalogState, state_of
 from delta_engine.state.table_queries import Commit
 from tests.builders.deployment import NOON, applied, deployment_state
 from tests.builders.detection import (

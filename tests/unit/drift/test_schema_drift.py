@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from delta_engine.state.audits import Audit
 from delta_engine.state.principals import Permissions
-from delta_engine.state.states import Audit
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.catalog_project import CONFIG
 from tests.projects.commandline import CommandLine, Result

@@ -36,7 +36,8 @@ from delta_engine.ownership.recorded import (
     is_of_table,
     resource_key,
 )
-from delta_engine.state.states import Audit, CatalogState, TableState
+from delta_engine.state.audits import Audit
+from delta_engine.state.states import CatalogState, TableState
 from tests.builders.deployment import FACTS, NOON, applied, repository_over
 from tests.builders.models import ORDERS, observed, orders
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, RemovedTables
+from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, Removed
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
@@ -94,7 +94,7 @@ def test_a_table_that_goes_is_looked_at_too(is_done: bool, tmp_path: Path) -> No
     kept, gone = orders(name="kept"), orders(name="gone")
     platform, deployment, control = Losing("DROP TABLE", is_done=is_done), deployment_over(tmp_path), hasty()
     sync(platform, deployment, kept, gone)
-    policy = Policy(removed_tables=RemovedTables.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
+    policy = Policy(removed_tables=Removed.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
     with open_run(engine_over(platform, deployment, policy), "sync") as run:
         outcomes = apply_planned(run, plan_sync(run, [kept]), control=control).result()
     assert [outcome.kind for outcome in outcomes] == [OutcomeKind.DROPPED]

@@ -7,7 +7,7 @@ from shutil import rmtree
 import pytest
 
 from delta_engine.backends.sql_runner import Row
-from delta_engine.state.states import Audit
+from delta_engine.state.audits import Audit
 from tests.projects.commandline import Result
 from tests.projects.plan_files import NOON, PlanProject
 

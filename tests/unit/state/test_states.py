@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from delta_engine.models import CheckConstraint, Column, ForeignKey, QualifiedName, Reference
-from delta_engine.state.states import NO_AUDIT, CatalogState, SchemaState, TableState
+from delta_engine.state.audits import NO_AUDIT
+from delta_engine.state.states import CatalogState, SchemaState, TableState
 
 ORDERS = QualifiedName("dev", "silver", "orders")
 ID = Column("id", "bigint")

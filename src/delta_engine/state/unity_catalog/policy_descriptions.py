@@ -13,8 +13,8 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
 from delta_engine.models.policies import PolicyFilter, PolicyMask, Protection
 from delta_engine.sql.expressions import databricks_dialect
+from delta_engine.state.audits import Audit
 from delta_engine.state.policy_states import OtherPolicy, PolicyState
-from delta_engine.state.states import Audit
 from delta_engine.state.unity_catalog.routines import moment_of
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from delta_engine.errors import CatalogReadError
 from delta_engine.models import Grants
 from delta_engine.models.functions import FunctionLanguage, Parameter
 from delta_engine.models.type_text import parse_data_type
+from delta_engine.state.audits import Audit
 from delta_engine.state.function_states import FunctionState, OtherRoutine
-from delta_engine.state.states import Audit
 from delta_engine.state.unity_catalog.information_schema import LAGGING, View, grants, optional_text
 from delta_engine.state.unity_catalog.table_states import audit
 

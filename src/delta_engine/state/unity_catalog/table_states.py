@@ -23,8 +23,9 @@ from delta_engine.models.types import (
     rebuilt,
 )
 from delta_engine.sql.text import shown_type
+from delta_engine.state.audits import Audit
 from delta_engine.state.interpretation import not_a_delta_table
-from delta_engine.state.states import Audit, RelationKind, TableState
+from delta_engine.state.states import RelationKind, TableState
 from delta_engine.state.unity_catalog import information_schema as views
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Final
 
 from delta_engine import aspects
 from delta_engine.actions import Action, Create, Drop, action_name
-from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy, RemovedTables
+from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind, Policy, Removed
 from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.compile.compiled_plan import CompiledPlan, Operation, Step
 from delta_engine.compile.planner import TablePlanner
@@ -47,7 +47,7 @@ _POLICY: Final = Policy(
     allow=tuple(map(Allowance, DestructiveKind)),
     create_schemas=True,
     column_order=ColumnOrder.ENFORCE,
-    removed_tables=RemovedTables.DROP,
+    removed_tables=Removed.DROP,
 )
 """With this policy the engine acts on everything that can be declared."""
 

@@ -21,8 +21,9 @@ from delta_engine.models import (
     RowFilter,
     Schema,
 )
+from delta_engine.state.audits import Audit
 from delta_engine.state.catalog_reader import readable_snapshot
-from delta_engine.state.states import ABSENT, Audit, RelationKind, SchemaState
+from delta_engine.state.states import ABSENT, RelationKind, SchemaState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders.error_forms import OF_EVERY_TABLE, OF_ONE_TABLE
 from tests.builders.models import ORDERS, orders
