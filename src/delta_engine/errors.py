@@ -44,6 +44,7 @@ class RefusedError(DeltaEngineError):
     Args:
         reason: what was refused and why, without a final period.
         table: the qualified table name.
+        securable: the kind and name of a securable that is not a table, such as `schema dev.silver`.
         location: the place of the refused declaration.
         way_out: what the user can do about it.
     """
@@ -57,12 +58,14 @@ class RefusedError(DeltaEngineError):
         reason: str,
         *,
         table: str | None = None,
+        securable: str | None = None,
         column: str | None = None,
         location: SourceLocation | None = None,
         way_out: str = "",
     ) -> None:
         self.reason = reason
         self.table = table
+        self.securable = securable
         self.column = column
         self.location = location
         self.way_out = way_out
@@ -71,8 +74,8 @@ class RefusedError(DeltaEngineError):
 
     @property
     def place(self) -> str:
-        """The file with its line, the table and the column, as far as they are known."""
-        table = f"table {self.table}" if self.table else ""
+        """The file with its line, the securable and the column, as far as they are known."""
+        table = f"table {self.table}" if self.table else self.securable
         column = f"column {self.column}" if self.column else ""
         subject = ", ".join(filter(None, (table, column)))
         return ": ".join(filter(None, (str(self.location) if self.location else "", subject)))
@@ -124,8 +127,8 @@ class NotADeltaTableError(CatalogReadError):
 class RefusalGroup(RefusedError):
     """Several refusals at once, in the order found. It is also of the kind that all of them are.
 
-    So `except UnsafePlanError` catches one unsafe change and several. Table, column and location are those that the
-    refusals share.
+    So `except UnsafePlanError` catches one unsafe change and several. Securable, column and location are those
+    that the refusals share.
     """
 
     def __new__(cls, refusals: Sequence[RefusedError]) -> RefusalGroup:
@@ -143,6 +146,7 @@ class RefusalGroup(RefusedError):
             self,
             "\n".join(map(str, each)),
             table=_shared(refusal.table for refusal in each),
+            securable=_shared(refusal.securable for refusal in each),
             column=_shared(refusal.column for refusal in each),
             location=_shared(refusal.location for refusal in each),
         )

@@ -21,6 +21,7 @@ from delta_engine.plan_files.staleness import Move
 
 REFUSED: dict[str, Any] = {
     "reason": "no",
+    "securable": "schema dev.silver",
     "table": "dev.silver.orders",
     "column": "id",
     "location": SourceLocation("models.yml", 7),

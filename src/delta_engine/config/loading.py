@@ -24,7 +24,7 @@ from delta_engine.config.model_files import models_in
 from delta_engine.config.variables import fill_in
 from delta_engine.config.yaml_documents import parse_document, read_text
 from delta_engine.errors import ConfigError, RefusedError, SourceLocation, raise_all
-from delta_engine.models import Schema, Table
+from delta_engine.models import Schema, Securable, Table
 from delta_engine.models.constraints import referenced_tables
 from delta_engine.models.open_struct import checksum_of
 from delta_engine.telemetry.garbage import no_garbage_collection
@@ -42,7 +42,7 @@ class Declared:
         contents: the checksums of the YAML files as they were parsed.
     """
 
-    models: tuple[Table | Schema, ...]
+    models: tuple[Securable, ...]
     is_whole: bool
     contents: Mapping[Path, str] = field(default_factory=dict)
 

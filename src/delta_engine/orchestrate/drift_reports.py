@@ -182,10 +182,11 @@ def _broken_models(project: Project, edits: Sequence[ModelEdit]) -> Iterator[Inv
     dangling = [*_dangling_keys(project, models, gone)]
     yield from dangling
     if not dangling:
-        for refusal in project.violations(resolved(models), [*_after(declared.schemas, by_key)]):
+        for refusal in project.violations([*resolved(models), *_after(declared.schemas, by_key)]):
             yield InvalidModelError(
                 f"the drift cannot be accepted, because afterwards {refusal.reason}",
                 table=refusal.table,
+                securable=refusal.securable,
                 column=refusal.column,
                 location=refusal.location,
                 way_out="Correct the model and accept again, or undo the drift with "

@@ -19,7 +19,7 @@ from delta_engine.orchestrate.backend import Backend
 from delta_engine.state.catalog_reader import Listing, bare_model, readable_snapshot, unmanaged_columns
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.telemetry.context import command
-from delta_engine.validation.owned_names import OwnedTables, schemas_of_others
+from delta_engine.validation.owned_names import OwnedTables
 from delta_engine.validation.relations import PARTS_OF_STREAMING_TABLES
 from delta_engine.validation.validator import PlanValidator
 
@@ -167,7 +167,7 @@ def read_models(backend: Backend, targets: Targets, owns: Sequence[str]) -> Impo
     ]
     return Imported(
         tables=tuple(model for model in models if str(model.qualified_name) not in refused),
-        schemas=tuple(model for model in importable if not any(schemas_of_others([model], owns))),
+        schemas=tuple(model for model in importable if not any(OwnedTables(owns).check([model]))),
         refusals=(
             *targets.refusals,
             *(refusal for refusal in unreadable if refusal not in others),

@@ -27,7 +27,7 @@ from delta_engine.errors import (
     raise_all,
     unknown,
 )
-from delta_engine.models import Schema, Table
+from delta_engine.models import Schema, Securable, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.telemetry.context import spoken
@@ -36,10 +36,10 @@ from delta_engine.validation.capability_rules import (
     SupportedChanges,
     SupportedFeatures,
     feature_name,
-    without_features,
+    models_without,
 )
-from delta_engine.validation.governance_rules import schema_violations
-from delta_engine.validation.owned_names import OwnedParents, OwnedTables, schemas_of_others
+from delta_engine.validation.owned_names import OwnedParents, OwnedTables
+from delta_engine.validation.policy_rules import DeclaredScopes
 from delta_engine.validation.validator import PlanValidator, RuleSet, add_user_rule
 
 if TYPE_CHECKING:
@@ -87,11 +87,11 @@ class Project:
         """The validator of models and plans."""
         return PlanValidator(self.settings.policy, model_rules=self.rules.models, plan_rules=self.rules.plans)
 
-    def violations(self, models: Sequence[Table], schemas: Sequence[Schema]) -> Iterator[InvalidModelError]:
-        """Yield why declared tables and schemas are refused."""
-        yield from self.validator.model_violations(models)
-        yield from schema_violations(schemas, _CAPABILITIES[self.settings.backend])
-        yield from schemas_of_others(schemas, self.settings.owns)
+    def violations(
+        self, models: Sequence[Securable], *, is_whole: bool = True
+    ) -> Iterator[InvalidModelError]:
+        """Yield why declared models are refused; `is_whole` says that none was left out."""
+        yield from self.validator.model_violations(models, is_whole=is_whole)
 
 
 def load_project(
@@ -152,7 +152,8 @@ def make_project(
     project = Project(
         settings=settings, models=models, rules=load_rules(settings), contents=declared.contents
     )
-    raise_all(project.violations(models, schemas))
+    others = (model for model in declared.models if not isinstance(model, Table))
+    raise_all(project.violations((*models, *others), is_whole=declared.is_whole))
     names = {model.key for model in models} | {name.key for model in models for name in former_names(model)}
     project = replace(
         project, schemas=schemas, is_partial=not declared.is_whole, declared_names=frozenset(names)
@@ -181,9 +182,7 @@ def declared_models(settings: Settings, declare: Callable[[Settings], Declared] 
     """
     left_out = _left_out(settings)
     declared = declare(settings)
-    tables = (without_features(model, left_out) for model in declared.tables)
-    schemas = () if Feature.SCHEMA_METADATA in left_out else declared.schemas
-    return replace(declared, models=(*tables, *schemas))
+    return replace(declared, models=models_without(declared.models, left_out))
 
 
 def load_rules(settings: Settings) -> RuleSet:
@@ -193,9 +192,13 @@ def load_rules(settings: Settings) -> RuleSet:
         ConfigError: a rule cannot be loaded, or is not a rule.
     """
     rules, capabilities = PlanValidator.default_rules(), _CAPABILITIES[settings.backend]
-    owned = (OwnedTables(settings.owns), OwnedParents(settings.owns))
+    of_settings = (
+        OwnedTables(settings.owns),
+        OwnedParents(settings.owns),
+        DeclaredScopes(settings.policy.policies_on),
+    )
     rules = RuleSet(
-        models=(*rules.models, SupportedFeatures(capabilities), *owned),
+        models=(*rules.models, SupportedFeatures(capabilities), *of_settings),
         plans=(*rules.plans, SupportedChanges(capabilities)),
     )
     for position, reference in enumerate(settings.policy.rules):

@@ -89,7 +89,12 @@ def plan_document(
 
 def _refusal(refusal: RefusedError) -> dict[str, str]:
     place = str(refusal.location) if refusal.location else None
-    fields = {"table": refusal.table, "column": refusal.column, "location": place}
+    fields = {
+        "table": refusal.table,
+        "securable": refusal.securable,
+        "column": refusal.column,
+        "location": place,
+    }
     texts = {"reason": redacted(refusal.reason), "way_out": redacted(refusal.way_out)}
     return {key: value for key, value in (fields | texts).items() if value}
 

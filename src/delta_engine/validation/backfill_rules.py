@@ -24,9 +24,9 @@ from delta_engine.telemetry.visible import counted, described_size
 from delta_engine.validation.rules import (
     Problem,
     consent,
+    of_each,
     of_each_action,
     of_each_alignment,
-    of_each_table,
     plan_refusal,
     without_consent,
 )
@@ -35,7 +35,7 @@ from delta_engine.validation.rules import (
 class UsingFits:
     """`using` computes a value from one row, for a column that writers fill; the same each time, unless it says so."""
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse invalid expressions, and columns that the platform fills."""
         for column in model.columns:
@@ -62,7 +62,7 @@ def _allowing(expression: str) -> str:
 class FillRangesFit:
     """`fill_by` names a number, date or timestamp that no `using` changes, and ascending bounds of that type."""
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse other columns and bounds."""
         by = model.fill_by

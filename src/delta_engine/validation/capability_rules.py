@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 from delta_engine.actions import AlignTable, TableAction, TablePlan
 from delta_engine.actions.policy import Policy
-from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
+from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS, kind_of
 from delta_engine.aspects.backfill_actions import AbandonConversion, SwapColumn
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.conversions import ConversionStage
+from delta_engine.aspects.facet import Facet
 from delta_engine.aspects.partitioning import RewriteTable
+from delta_engine.aspects.policy_reach import function_key
 from delta_engine.aspects.storage import SetManaged, UnsetManaged
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.capabilities import NEEDED_TO_CREATE, Capabilities, Feature
-from delta_engine.errors import UnsafePlanError
-from delta_engine.models import Column, Table
+from delta_engine.errors import InvalidModelError, UnsafePlanError
+from delta_engine.models import AbacPolicy, Column, ColumnMask, Function, RowFilter, Schema, Securable, Table
 from delta_engine.models.types import AtomicType
-from delta_engine.validation.rules import Problem, name_problem, of_each_table, plan_refusal
+from delta_engine.validation.rules import Problem, SomeModel, model_refusal, name_problem, plan_refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +32,24 @@ class SupportedFeatures:
 
     capabilities: Capabilities
 
-    @of_each_table
-    def check(self, model: Table) -> Iterator[Problem]:
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse features that the platform refuses, with its reason, values of properties, and too long names."""
-        yield from _too_long_names(model, self.capabilities)
+        for model in models:
+            for reason, way_out, column, _ in self._problems(model):
+                yield model_refusal(model, reason, way_out, column)
+
+    def _problems(self, model: Securable) -> Iterator[Problem]:
+        if isinstance(model, Table):
+            yield from _too_long_names(model, self.capabilities)
         for feature, column in declared_features(model):
-            if feature in NEEDED_TO_CREATE:
-                continue
-            yield from undeclarable(feature, self.capabilities, column)
+            if feature not in NEEDED_TO_CREATE:
+                yield from _undeclarable(feature, self.capabilities, column)
+            if feature in KIND_FEATURES.values() and feature in self.capabilities.refused:
+                return
+        if isinstance(model, Table):
+            yield from self._refused_properties(model)
+
+    def _refused_properties(self, model: Table) -> Iterator[Problem]:
         for key, value in model.effective_table_properties.items():
             if key.lower() in self.capabilities.refused_properties:
                 yield Problem(
@@ -63,7 +75,7 @@ def _too_long_names(model: Table, capabilities: Capabilities) -> Iterator[Proble
             )
 
 
-def undeclarable(
+def _undeclarable(
     feature: Feature, capabilities: Capabilities, column: Column | None = None
 ) -> Iterator[Problem]:
     """Yield the problem of a declared feature, with the platform's reason, if the platform refuses it."""
@@ -194,8 +206,40 @@ def feature_name(feature: Feature) -> str:
     return feature.name.lower()
 
 
-def without_features(model: Table, features: Collection[Feature]) -> Table:
-    """Return a model without some of the features that `declared_features` yields."""
+KIND_FEATURES: Final[Mapping[type, Feature]] = {
+    Schema: Feature.SCHEMA_METADATA,
+    Function: Feature.FUNCTIONS,
+    AbacPolicy: Feature.POLICIES,
+}
+"""The features that are all models of a kind."""
+
+
+def models_without(models: Iterable[Securable], features: Collection[Feature]) -> tuple[Securable, ...]:
+    """Return models without some features. Without functions, also without the filters and masks that need them."""
+    models = tuple(models)
+    kept = [model for model in models if KIND_FEATURES.get(type(model)) not in features]
+    gone = {model.key for model in models if isinstance(model, Function)} - {model.key for model in kept}
+    return tuple(_without_functions(without_features(model, features), gone) for model in kept)
+
+
+def _without_functions(model: Securable, gone: Set[str]) -> Securable:
+    if not isinstance(model, Table) or not gone:
+        return model
+
+    def is_gone(use: RowFilter | ColumnMask | None) -> bool:
+        return use is not None and function_key(use.function, model.qualified_name) in gone
+
+    columns = (replace(column, mask=None) if is_gone(column.mask) else column for column in model.columns)
+    row_filter = None if is_gone(model.row_filter) else model.row_filter
+    return replace(model, columns=tuple(columns), row_filter=row_filter)
+
+
+def without_features(model: SomeModel, features: Collection[Feature]) -> SomeModel:
+    """Return a model without some of the features of its facets."""
+    if not isinstance(model, Table):
+        facets = ((_feature_of(facet, model), facet) for facet in kind_of(model).facets)
+        absent = {facet.attribute: facet.absent for feature, facet in facets if feature in features}
+        return replace(model, **absent) if absent else model
     table = {facet.attribute: facet.absent for facet in TABLE_FACETS if facet.feature in features}
     column = {facet.attribute: facet.absent for facet in COLUMN_FACETS if facet.feature in features}
     if column:
@@ -206,12 +250,21 @@ def without_features(model: Table, features: Collection[Feature]) -> Table:
 _COLUMN_FACETS = tuple(facet for facet in COLUMN_FACETS if facet.feature is not None)
 
 
-def declared_features(model: Table) -> Iterator[tuple[Feature, Column | None]]:
-    """Yield the platform-dependent features of a model, each with its column."""
-    for facet in TABLE_FACETS:
-        if facet.feature is not None and facet.is_declared(model):
-            yield facet.feature, None
-    for column in model.columns:
+def declared_features(model: Securable) -> Iterator[tuple[Feature, Column | None]]:
+    """Yield the platform-dependent features of a model, that of its kind first, each with its column."""
+    if type(model) in KIND_FEATURES:
+        yield KIND_FEATURES[type(model)], None
+    for facet in kind_of(model).facets:
+        feature = _feature_of(facet, model)
+        if feature is not None and facet.is_declared(model):
+            yield feature, None
+    for column in model.columns if isinstance(model, Table) else ():
         for column_facet in _COLUMN_FACETS:
             if column_facet.feature is not None and column_facet.is_declared(column):
                 yield column_facet.feature, column
+
+
+def _feature_of(facet: Facet[Any, Any, Any], model: Securable) -> Feature | None:
+    """Return the feature of a facet; tags of functions are newer than those of other securables."""
+    is_of_function = isinstance(model, Function) and facet.feature is Feature.TAGS
+    return Feature.FUNCTION_TAGS if is_of_function else facet.feature

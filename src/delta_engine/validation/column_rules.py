@@ -16,7 +16,7 @@ from delta_engine.sql.expressions import (
     unknown_columns,
 )
 from delta_engine.sql.text import shown_type
-from delta_engine.validation.rules import Problem, of_each_column, of_each_table
+from delta_engine.validation.rules import Problem, of_each, of_each_column
 
 _RENAMED_FROM_ITSELF = (
     "Leave it out. Delta renames nothing to another case of its name: rename it to another name, sync every "
@@ -27,7 +27,7 @@ _RENAMED_FROM_ITSELF = (
 class UnambiguousRenames:
     """A former name is no longer used in the model, and belongs to one column or field only."""
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse ambiguous renames, and renames without effect."""
         former: dict[str, str] = {}

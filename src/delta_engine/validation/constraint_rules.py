@@ -12,7 +12,7 @@ from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.foreign_keys import ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop, named_primary_key
 from delta_engine.errors import InvalidModelError, UnsafePlanError
-from delta_engine.models import Column, ForeignKey, Part, Reference, Table
+from delta_engine.models import Column, ForeignKey, Part, Reference, Securable, Table
 from delta_engine.models.constraints import (
     MAX_NAME_LENGTH,
     RESERVED_CHECK_PREFIX,
@@ -31,9 +31,10 @@ from delta_engine.validation.rules import (
     consent,
     model_refusal,
     name_problem,
+    of_each,
     of_each_action,
     of_each_alignment,
-    of_each_table,
+    of_kind,
     without_consent,
 )
 
@@ -44,10 +45,11 @@ _REFERENCE_IT: Final = "Reference the primary key's columns, in its order."
 class ForeignKeysFit:
     """Foreign keys use columns of their table and reference a primary key, column by column."""
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse keys that Unity Catalog would refuse (Databricks documentation, "CONSTRAINT clause")."""
-        parents = {model.qualified_name.key: model for model in models}
-        for model in models:
+        tables = of_kind(Table, models)
+        parents = {model.qualified_name.key: model for model in tables}
+        for model in tables:
             for key, resolved in zip(model.foreign_keys, resolved_keys(model, parents), strict=True):
                 for reason, way_out, column, _ in self._problems(model, key, resolved, parents):
                     named = f"foreign key ({', '.join(key.columns)}) {reason}"
@@ -74,11 +76,12 @@ class ForeignKeysFit:
 class UniqueKeyNames:
     """The names of primary and foreign keys are unique in their schema, ignoring case."""
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse every repeated name (Databricks documentation, "CONSTRAINT clause")."""
-        parents = {model.qualified_name.key: model for model in models}
+        tables = of_kind(Table, models)
+        parents = {model.qualified_name.key: model for model in tables}
         owners: dict[tuple[str, str, str], str] = {}
-        for model in models:
+        for model in tables:
             names, table = _key_names(model, parents), str(model.qualified_name)
             for name in names:
                 place = (model.catalog_name.lower(), model.schema_name.lower(), name)
@@ -94,7 +97,7 @@ class UniqueKeyNames:
 class ChecksFit:
     """Checks are named conditions on single rows, over columns of their table."""
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse checks that Delta would refuse (Databricks documentation, "ADD CONSTRAINT clause")."""
         columns = model.columns if model.is_about(Part.COLUMNS) else None
@@ -112,7 +115,7 @@ class ChecksFit:
 class ValidConstraintNames:
     """Platforms can store and return the names of constraints, and a table uses each name once."""
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse names that are reserved or repeated, or that the platform cannot store or hides on read."""
         keys = [model.primary_key, *model.foreign_keys]

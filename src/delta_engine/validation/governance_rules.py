@@ -11,22 +11,20 @@ from delta_engine.aspects.column_masks import DropColumnMask
 from delta_engine.aspects.protection import protections
 from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.aspects.tags import SetColumnTags, SetTableTags
-from delta_engine.backends.capabilities import Capabilities, Feature
-from delta_engine.errors import InvalidModelError, UnsafePlanError
+from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Column, Part, Schema, Table
 from delta_engine.models.functions import Function
 from delta_engine.models.repetitions import repeated
 from delta_engine.sql.expressions import referenced_columns
 from delta_engine.sql.governance import function_parts
-from delta_engine.validation.capability_rules import undeclarable
 from delta_engine.validation.rules import (
     ALLOWED_IN_NAMES,
     Problem,
     consent,
     name_problem,
+    of_each,
     of_each_alignment,
     of_each_column,
-    of_each_table,
     plan_refusal,
     without_consent,
 )
@@ -42,7 +40,7 @@ class TagsWithinLimits:
     LONGEST_VALUE = 1000
     _FORBIDDEN = re.compile(r"(?<!^class)(?<!^system)\.|[,\-=/:]")
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse too many tags, tags that are too long, and keys with forbidden characters."""
         yield from self.problems(model.tags)
@@ -69,7 +67,7 @@ class TagsWithinLimits:
 class RowFiltersFit:
     """A row filter names a function and columns of its table."""
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse what the platform refuses (Databricks docs: "ROW FILTER clause")."""
         if model.row_filter is None:
@@ -131,7 +129,7 @@ class ColumnMasksFit:
 class NoChecksUnderProtection:
     """A table with a row filter or column masks has no CHECK constraints: Databricks refuses the combination."""
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse the combination in one model.
 
@@ -152,7 +150,7 @@ class PrivilegesOfTables:
     KNOWN = frozenset({"ALL PRIVILEGES", "APPLY TAG", "MANAGE", "MODIFY", "SELECT"})
     """Databricks docs: "Unity Catalog privileges reference"."""
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse unknown privileges, empty principals, and principals in two spellings."""
         yield from rights_problems(model, self.KNOWN)
@@ -235,26 +233,17 @@ PRIVILEGES = frozenset(
 """Databricks docs: "Unity Catalog privileges reference"."""
 
 
-def schema_violations(schemas: Sequence[Schema], capabilities: Capabilities) -> Iterator[InvalidModelError]:
-    """Yield the violations of schema models."""
-    seen: dict[str, Schema] = {}
-    for schema in schemas:
-        first = seen.setdefault(schema.key, schema)
-        for reason, way_out, *_ in _schema_problems(schema, first, capabilities):
-            name = f"{schema.catalog_name}.{schema.schema_name}"
-            yield InvalidModelError(f"schema {name}: {reason}", location=schema.declared_at, way_out=way_out)
+class SchemasFit:
+    """Names, tags, owner and grants of a schema are ones that Unity Catalog can store."""
 
-
-def _schema_problems(schema: Schema, first: Schema, capabilities: Capabilities) -> Iterator[Problem]:
-    yield from undeclarable(Feature.SCHEMA_METADATA, capabilities)
-    if first is not schema:
-        place = f" at {first.declared_at}" if first.declared_at else ""
-        yield Problem(f"it is declared twice, first{place}", "Remove one of the two.")
-    for part, name in (("catalog", schema.catalog_name), ("schema", schema.schema_name)):
-        if problem := name_problem(name):
-            yield Problem(f"{part} name {name!r} {problem}", ALLOWED_IN_NAMES)
-    yield from TagsWithinLimits().problems(schema.tags)
-    yield from rights_problems(schema, PRIVILEGES)
+    @of_each(Schema)
+    def check(self, model: Schema) -> Iterator[Problem]:
+        """Refuse what the platform refuses."""
+        for part, name in (("catalog", model.catalog_name), ("schema", model.schema_name)):
+            if problem := name_problem(name):
+                yield Problem(f"{part} name {name!r} {problem}", ALLOWED_IN_NAMES)
+        yield from TagsWithinLimits().problems(model.tags)
+        yield from rights_problems(model, PRIVILEGES)
 
 
 def rights_problems(model: Table | Schema | Function, grantable: frozenset[str]) -> Iterator[Problem]:

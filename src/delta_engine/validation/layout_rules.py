@@ -26,7 +26,7 @@ from delta_engine.models.nested_types import Path, lower_path, type_at
 from delta_engine.models.repetitions import repeated_in_layout
 from delta_engine.models.types import ArrayType, AtomicType, CharacterType, DataType, MapType, StructType
 from delta_engine.sql.text import shown_type
-from delta_engine.validation.rules import Problem, of_each_table, plan_refusal
+from delta_engine.validation.rules import Problem, of_each, plan_refusal
 
 _WHOLE_COLUMN = "Name a column, or cluster by the field."
 
@@ -36,7 +36,7 @@ class ClusteringColumnsFit:
 
     MOST = 4
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse clustering that the platform refuses (Databricks documentation, "Use liquid clustering")."""
         if len(model.cluster_by) > self.MOST:
@@ -98,7 +98,7 @@ class StatisticsColumnsFit:
 
     _MISFITS = ("boolean", "binary", "void")
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse names that Delta refuses when a statement sets the property (measured on 4.3.1)."""
         values = (
@@ -138,7 +138,7 @@ class StatisticsColumnsFit:
 class PartitioningFits:
     """Tables are partitioned by some of their columns, of atomic types, and are then not clustered."""
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse partitioning that the platform refuses (Databricks documentation, "CREATE TABLE")."""
         names = model.partitioned_by
@@ -155,7 +155,7 @@ class LocationsAreWhole:
 
     _WHOLE = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?/")
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse relative paths, and text that Spark would substitute as a variable."""
         location = model.location

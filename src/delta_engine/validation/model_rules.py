@@ -20,7 +20,7 @@ from delta_engine.aspects.facet import Facet
 from delta_engine.aspects.known_properties import known_values, probably_meant
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
-from delta_engine.models import Column, Part, Table
+from delta_engine.models import Column, Part, Securable, Table
 from delta_engine.models.constraints import MAX_NAME_LENGTH
 from delta_engine.models.nested_types import field_names, forgotten_clause
 from delta_engine.models.repetitions import repeated_columns, repeated_in_primary_key
@@ -32,8 +32,9 @@ from delta_engine.validation.rules import (
     look_alike,
     model_refusal,
     name_problem,
+    of_each,
     of_each_column,
-    of_each_table,
+    of_kind,
     unfit_key_columns,
 )
 
@@ -41,7 +42,7 @@ from delta_engine.validation.rules import (
 class ValidTableNames:
     """Catalog, schema and table names follow Unity Catalog's rules (docs: "Names", object names)."""
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse empty names, names that are too long, and characters that Unity Catalog does not store."""
         named = (("catalog", model.catalog_name), ("schema", model.schema_name), ("table", model.table_name))
@@ -50,14 +51,18 @@ class ValidTableNames:
                 yield Problem(f"{part} name {name!r} {reason}", ALLOWED_IN_NAMES)
 
 
-class UniqueTables:
-    """No two models describe one table; names compare as Unity Catalog stores them, in lower case."""
+class UniqueNames:
+    """No two models describe one securable; names compare as Unity Catalog stores them, in lower case.
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Refuse each further model of a table."""
-        first: dict[str, Table] = {}
+    A function and a table may have one name.
+    """
+
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
+        """Refuse each further model of a securable."""
+        first: dict[tuple[str, str], Securable] = {}
         for model in models:
-            earlier = first.setdefault(model.qualified_name.key, model)
+            name = model.qualified_name
+            earlier = first.setdefault((name.kind, name.key), model)
             if earlier is not model:
                 place = f" at {earlier.declared_at}" if earlier.declared_at else ""
                 yield model_refusal(model, f"it is declared twice, first{place}", "Remove one of the two.")
@@ -66,10 +71,10 @@ class UniqueTables:
 class NamesLookDifferent:
     """No two names of a catalog, a schema, a table or a struct look the same (composed and decomposed characters)."""
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse each name that equals an earlier one only in Unicode's normal form NFC, and show both."""
         earlier: dict[tuple[str, str], str] = {}
-        for model in models:
+        for model in of_kind(Table, models):
             for subject, scope, name, column in self._names(model):
                 first = earlier.setdefault((scope, appearance(name)), name)
                 if first.lower() != name.lower():
@@ -94,11 +99,12 @@ class NamesLookDifferent:
 class RenamedTables:
     """A table is renamed within its schema, from a name that no model has, and no two from one."""
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse a `renamed_from` that would move a table between schemas, or claim another model's table."""
-        declared = {model.qualified_name.key for model in models}
+        tables = of_kind(Table, models)
+        declared = {model.qualified_name.key for model in tables}
         taken: dict[str, Table] = {}
-        for model, name in ((table, name) for table in models for name in table.renamed_from):
+        for model, name in ((table, name) for table in tables for name in table.renamed_from):
             former = replace(model.qualified_name, table=name).key
             reason = ""
             if name_problem(name):
@@ -115,7 +121,7 @@ class RenamedTables:
 class TablesHaveColumns:
     """A table needs at least one column."""
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse tables without columns, unless the model does not manage columns."""
         if not model.columns and model.is_about(Part.COLUMNS):
@@ -132,7 +138,7 @@ class ValidColumnNames:
     _NEVER = re.compile(r"[\x00-\x1f\x7f-\x9f]|\$\{")
     _USUAL = re.compile(rf"\w{{1,{MAX_NAME_LENGTH}}}", re.ASCII).fullmatch
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse names that Delta cannot store, or stores only with column mapping."""
         mode = model.effective_table_properties.get(COLUMN_MAPPING_MODE, "none")
@@ -158,7 +164,7 @@ class ChangeFeedNamesAreFree:
     schema"; `DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS`, `RESERVED_CDC_COLUMNS_ON_WRITE`).
     """
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse the names in any case: readers of the feed could not tell two spellings apart."""
         if has_change_feed(model.effective_table_properties):
@@ -174,7 +180,7 @@ class ChangeFeedNamesAreFree:
 class DuplicateColumnNames:
     """Column names are unique without regard to case."""
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse each column that repeats an earlier name."""
         for repetition in repeated_columns(model.columns):
@@ -184,7 +190,7 @@ class DuplicateColumnNames:
 class PrimaryKeyColumnsNotNull:
     """The columns of a primary key exist, once each, and are NOT NULL."""
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse keys over absent, repeated or nullable columns."""
         if model.primary_key is None:
@@ -227,7 +233,7 @@ class ReadableProperties:
 
     _INSTRUCTION = "delta.ignoreprotocoldefaults"
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse keys that Spark redacts, keys under the engine's prefixes, and Delta's own keys in two spellings."""
         spellings: dict[str, str] = {}
@@ -263,7 +269,7 @@ class KnownPropertiesFit:
     other may be newer than the engine.
     """
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse misspelt keys, and values that Delta refuses when a statement sets them."""
         for key, value in model.effective_table_properties.items():
@@ -292,7 +298,7 @@ class KeepsNestedClauses:
 class DeclaresOnlyWhatItManages:
     """A model that manages some parts of a table declares nothing of the others."""
 
-    @of_each_table
+    @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse declarations that the engine would ignore, and models that manage nothing."""
         if model.manages is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from itertools import product
@@ -16,9 +16,19 @@ from typing import Final, TypeAlias
 
 from delta_engine.actions.policy import matches_any
 from delta_engine.errors import InvalidModelError
-from delta_engine.models import Schema, Table
+from delta_engine.models import (
+    PolicyName,
+    PolicyScope,
+    QualifiedName,
+    SchemaName,
+    Securable,
+    SecurableName,
+    Table,
+)
 from delta_engine.models.constraints import referenced_table
-from delta_engine.validation.rules import Problem, model_refusal, of_each_table
+from delta_engine.models.policies import ScopeKind
+from delta_engine.state.catalog_reader import former_names
+from delta_engine.validation.rules import model_refusal, of_kind
 
 _WAY_OUT: Final = "Declare it in its own project, or add it to owns."
 _WAY_OUT_OF_PARENTS: Final = (
@@ -29,19 +39,38 @@ _WAY_OUT_OF_PARENTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class OwnedTables:
-    """A model declares a table that is its project's (owns)."""
+    """A model declares a table, schema, function or policy that is its project's (owns).
+
+    A policy is the project's if what it is defined on is; `policy.policies_on` names catalogs.
+    """
 
     owns: Sequence[str]
 
-    @of_each_table
-    def check(self, model: Table) -> Iterator[Problem]:
-        """Refuse tables of other projects, and renames of them."""
-        name = model.qualified_name
-        if not matches_any(name, self.owns):
-            yield Problem(f"it is not this project's, which owns {', '.join(self.owns)}", _WAY_OUT)
-        for former in model.renamed_from:
-            if not matches_any(replace(name, table=former), self.owns):
-                yield Problem(f"renamed_from {former!r} is the name of another project's table", _WAY_OUT)
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
+        """Refuse securables of other projects, and renames of their tables."""
+        for model in models:
+            if not self._owns(model.qualified_name):
+                reason = f"it is not this project's, which owns {', '.join(self.owns)}"
+                yield model_refusal(model, reason, _WAY_OUT)
+            for former in former_names(model) if isinstance(model, Table) else ():
+                if not self._owns(former):
+                    reason = f"renamed_from {former.table!r} is the name of another project's table"
+                    yield model_refusal(model, reason, _WAY_OUT)
+
+    def _owns(self, name: SecurableName) -> bool:
+        """Whether a glob names a table or function, or a schema: by its own name, or with all its tables."""
+        match name:
+            case PolicyName(PolicyScope(ScopeKind.CATALOG)):
+                return True
+            case PolicyName(scope):
+                return self._owns(
+                    SchemaName(*scope.parts)
+                    if scope.kind is ScopeKind.SCHEMA
+                    else QualifiedName(*scope.parts)
+                )
+            case SchemaName():
+                return matches_any(name, (*self.owns, *(glob.removesuffix(".*") for glob in self.owns)))
+        return matches_any(name, self.owns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +79,11 @@ class OwnedParents:
 
     owns: Sequence[str]
 
-    def check(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse undeclared tables of the project: the primary key of others' tables is read from the catalog."""
-        declared = {model.key for model in models}
-        for model in models:
+        tables = of_kind(Table, models)
+        declared = {model.key for model in tables}
+        for model in tables:
             for key in model.foreign_keys:
                 parent = referenced_table(model.qualified_name, key)
                 if key.referenced_columns or parent is None or parent.key in declared:
@@ -61,15 +91,6 @@ class OwnedParents:
                 if matches_any(parent, self.owns):
                     named = f"foreign key ({', '.join(key.columns)}) references {parent}"
                     yield model_refusal(model, f"{named}, which is not declared", _WAY_OUT_OF_PARENTS)
-
-
-def schemas_of_others(schemas: Iterable[Schema], owns: Sequence[str]) -> Iterator[InvalidModelError]:
-    """Yield the refusals of declared schemas that are not their project's."""
-    globs = (*owns, *(glob.removesuffix(".*") for glob in owns))
-    for schema in schemas:
-        if not matches_any(schema.qualified_name, globs):
-            reason = f"schema {schema.qualified_name}: it is not this project's, which owns {', '.join(owns)}"
-            yield InvalidModelError(reason, location=schema.declared_at, way_out=_WAY_OUT)
 
 
 def common_table(

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypedDict, TypeVar
 
-from delta_engine.actions import AlignTable, SomeAction, TableAction, TablePlan
+from delta_engine.actions import Align, AlignTable, Create, Drop, SomeAction, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.errors import InvalidModelError, RefusedError, SourceLocation, UnsafePlanError
-from delta_engine.models import Column, Part, QualifiedName, Table
+from delta_engine.models import Column, Part, QualifiedName, Securable, SecurableName, Table
 from delta_engine.models.constraints import MAX_NAME_LENGTH
 from delta_engine.telemetry.context import spoken
 from delta_engine.telemetry.visible import code_points
@@ -29,12 +29,16 @@ ALLOWED_IN_NAMES: Final = (
 
 
 _Rule = TypeVar("_Rule")
+SomeModel = TypeVar("SomeModel", bound=Securable)
 
 
 class ModelRule(Protocol):
-    """A check of declared tables."""
+    """A check of declared models of all kinds.
 
-    def check(self, models: Sequence[Table]) -> Iterable[InvalidModelError]:
+    A rule with `needs_all_models = True` judges only models of which no file was left out.
+    """
+
+    def check(self, models: Sequence[Securable]) -> Iterable[InvalidModelError]:
         """Yield a refusal per violation."""
         ...
 
@@ -50,16 +54,31 @@ class PlanRule(Protocol):
         ...
 
 
+class Subject(TypedDict):
+    """The keyword arguments of a refusal that name what it is about."""
+
+    table: str | None
+    securable: str | None
+
+
+def subject(name: SecurableName) -> Subject:
+    """Return what a refusal is about."""
+    if isinstance(name, QualifiedName):
+        return {"table": str(name), "securable": None}
+    return {"table": None, "securable": f"{name.kind} {name}"}
+
+
 def model_refusal(
-    model: Table, reason: str, way_out: str, column: Column | str | None = None
+    model: Securable, reason: str, way_out: str, column: Column | str | None = None
 ) -> InvalidModelError:
     """Return the refusal of a model, located at `column`, which may be the name of an undeclared column."""
     name = column.name if isinstance(column, Column) else column
-    named = (declared for declared in model.columns if name is not None and declared.key == name.lower())
+    columns = model.columns if isinstance(model, Table) else ()
+    named = (declared for declared in columns if name is not None and declared.key == name.lower())
     place = column if isinstance(column, Column) else next(named, None)
     return InvalidModelError(
         reason,
-        table=str(model.qualified_name),
+        **subject(model.qualified_name),
         column=name,
         location=(place.declared_at if place else None) or model.declared_at,
         way_out=way_out,
@@ -94,18 +113,21 @@ class ConsentRefusal(UnsafePlanError):
         self,
         reason: str,
         *,
-        table: str,
+        table: str | None = None,
+        securable: str | None = None,
         column: str | None = None,
         location: SourceLocation | None = None,
         way_out: str,
         needed: tuple[NeededConsent, ...],
     ) -> None:
         self.needed = needed
-        super().__init__(reason, table=table, column=column, location=location, way_out=way_out)
+        super().__init__(
+            reason, table=table, securable=securable, column=column, location=location, way_out=way_out
+        )
 
 
 def plan_refusal(
-    action: TableAction,
+    action: Create[Any] | Align[Any] | Drop[Any],
     reason: str,
     way_out: str,
     column: Column | str | None = None,
@@ -113,17 +135,16 @@ def plan_refusal(
 ) -> UnsafePlanError:
     """Return the refusal of an action, located at its column; `column` may be the dotted path of a field."""
     name = column.name if isinstance(column, Column) else column
-    table, location = str(action.table), _place(action, name) or action.declared_at
+    about, location = subject(action.name), _place(action, name) or action.declared_at
     if needed:
-        return ConsentRefusal(
-            reason, table=table, column=name, location=location, way_out=way_out, needed=needed
-        )
-    return UnsafePlanError(reason, table=table, column=name, location=location, way_out=way_out)
+        return ConsentRefusal(reason, **about, column=name, location=location, way_out=way_out, needed=needed)
+    return UnsafePlanError(reason, **about, column=name, location=location, way_out=way_out)
 
 
-def _place(action: TableAction, column: str | None) -> SourceLocation | None:
+def _place(action: Create[Any] | Align[Any] | Drop[Any], column: str | None) -> SourceLocation | None:
     """Return the place of a declared column, or of the column that contains a field."""
-    name, places = (column or "").lower(), {column.key: column.declared_at for column in action.columns}
+    columns = action.columns if column is not None else ()
+    name, places = (column or "").lower(), {column.key: column.declared_at for column in columns}
     return places.get(name) or places.get(name.partition(".")[0])
 
 
@@ -136,26 +157,39 @@ class Problem(NamedTuple):
     needed: tuple[NeededConsent, ...] = ()
 
 
-def of_each_table(
-    problems: Callable[[_Rule, Table], Iterable[Problem]],
-) -> Callable[[_Rule, Sequence[Table]], Iterator[InvalidModelError]]:
-    """Make the problems of one model the check of a rule."""
+def of_each(
+    model_type: type[SomeModel],
+) -> Callable[
+    [Callable[[_Rule, SomeModel], Iterable[Problem]]],
+    Callable[[_Rule, Sequence[Securable]], Iterator[InvalidModelError]],
+]:
+    """Make the problems of one model of a kind the check of a rule."""
 
-    def check(rule: _Rule, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        for model in models:
-            for reason, way_out, column, _ in problems(rule, model):
-                yield model_refusal(model, reason, way_out, column)
+    def made(
+        problems: Callable[[_Rule, SomeModel], Iterable[Problem]],
+    ) -> Callable[[_Rule, Sequence[Securable]], Iterator[InvalidModelError]]:
+        def check(rule: _Rule, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
+            for model in of_kind(model_type, models):
+                for reason, way_out, column, _ in problems(rule, model):
+                    yield model_refusal(model, reason, way_out, column)
 
-    return check
+        return check
+
+    return made
+
+
+def of_kind(model_type: type[SomeModel], models: Iterable[Securable]) -> list[SomeModel]:
+    """Return the models of one kind."""
+    return [model for model in models if isinstance(model, model_type)]
 
 
 def of_each_column(
     problems: Callable[[_Rule, Table, Column], Iterable[Problem]],
-) -> Callable[[_Rule, Sequence[Table]], Iterator[InvalidModelError]]:
+) -> Callable[[_Rule, Sequence[Securable]], Iterator[InvalidModelError]]:
     """Make the problems of one column the check of a rule."""
 
-    def check(rule: _Rule, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        for model in models:
+    def check(rule: _Rule, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
+        for model in of_kind(Table, models):
             for column in model.columns:
                 for reason, way_out, *_ in problems(rule, model, column):
                     yield model_refusal(model, reason, way_out, column)
@@ -166,10 +200,10 @@ def of_each_column(
 def of_each_alignment(
     problems: Callable[[_Rule, AlignTable, Policy], Iterable[Problem]],
 ) -> Callable[[_Rule, TablePlan, Policy], Iterator[UnsafePlanError]]:
-    """Make the problems of one changed table the check of a rule."""
+    """Make the problems of one changed securable the check of a rule."""
 
     def check(rule: _Rule, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        for align in plan.align_tables:
+        for align in plan.alignments:
             for problem in problems(rule, align, policy):
                 yield plan_refusal(align, *problem)
 
@@ -182,13 +216,13 @@ def of_each_action(
     [Callable[[_Rule, SomeAction], Iterable[Problem]]],
     Callable[[_Rule, TablePlan, Policy], Iterator[UnsafePlanError]],
 ]:
-    """Make the problems of one action on an existing table the check of a rule."""
+    """Make the problems of one action on an existing securable the check of a rule."""
 
     def made(
         problems: Callable[[_Rule, SomeAction], Iterable[Problem]],
     ) -> Callable[[_Rule, TablePlan, Policy], Iterator[UnsafePlanError]]:
         def check(rule: _Rule, plan: TablePlan, _policy: Policy) -> Iterator[UnsafePlanError]:
-            for align in plan.align_tables:
+            for align in plan.alignments:
                 for action in align.of_type(action_type):
                     for problem in problems(rule, action):
                         yield plan_refusal(align, *problem)
@@ -228,7 +262,7 @@ def unfit_key_columns(model: Table) -> Iterator[Problem]:
 
 
 def without_consent(
-    kind: DestructiveKind, table: QualifiedName, parts: Iterable[str], policy: Policy
+    kind: DestructiveKind, table: SecurableName, parts: Iterable[str], policy: Policy
 ) -> tuple[NeededConsent, ...]:
     """Return the consents that changes of parts need and do not have, each once."""
     needed = dict.fromkeys(part for part in parts if not policy.allows(kind, table, part))
@@ -241,8 +275,8 @@ def needed_by(refusals: Iterable[RefusedError]) -> tuple[NeededConsent, ...]:
     return tuple(dict.fromkeys(change for refusal in lacking for change in refusal.needed))
 
 
-def consent(kind: DestructiveKind, table: QualifiedName) -> str:
-    """Return how to allow a kind of change on a table."""
-    allowed = f"{kind.value}:{table}"
+def consent(kind: DestructiveKind, name: SecurableName) -> str:
+    """Return how to allow a kind of change on a securable."""
+    allowed = f"{kind.value}:{name if isinstance(name, QualifiedName) else name.key}"
     once = spoken(f"--allow {allowed} for one run", f'allow=["{allowed}"] for one call')
     return f"{once}, policy.allow: [{kind.value}] for the target."

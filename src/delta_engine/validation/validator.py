@@ -15,22 +15,24 @@ from delta_engine.actions import Action, AlignTable, TablePlan
 from delta_engine.actions.policy import NO_POLICY, NeededConsent, Policy
 from delta_engine.backends.capabilities import Capabilities
 from delta_engine.errors import ConfigError, InvalidModelError, RefusedError, SourceLocation, UnsafePlanError
-from delta_engine.models import Table
+from delta_engine.models import Securable, Table
 from delta_engine.validation import (
     backfill_rules,
     column_rules,
     constraint_rules,
+    function_rules,
     governance_rules,
     layout_rules,
     model_rules,
     plan_rules,
+    policy_rules,
 )
 from delta_engine.validation.capability_rules import SupportedChanges
-from delta_engine.validation.rules import ModelRule, PlanRule, needed_by
+from delta_engine.validation.rules import ModelRule, PlanRule, needed_by, of_kind
 
 DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     model_rules.ValidTableNames(),
-    model_rules.UniqueTables(),
+    model_rules.UniqueNames(),
     model_rules.NamesLookDifferent(),
     model_rules.RenamedTables(),
     model_rules.TablesHaveColumns(),
@@ -62,6 +64,14 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     governance_rules.ColumnMasksFit(),
     governance_rules.NoChecksUnderProtection(),
     governance_rules.PrivilegesOfTables(),
+    governance_rules.SchemasFit(),
+    function_rules.FunctionsFit(),
+    function_rules.NoCircularCalls(),
+    function_rules.FunctionsFitTheirUses(),
+    policy_rules.PoliciesFit(),
+    policy_rules.PoliciesWithinLimits(),
+    policy_rules.PoliciesMeetWell(),
+    policy_rules.PoliciesFitTheirTables(),
 )
 
 CONSENT_RULES: tuple[PlanRule, ...] = (
@@ -155,7 +165,7 @@ class PlanValidator:
         """Return this validator without consents that have expired."""
         return self.under(self._policy.at(now))
 
-    def validate_models(self, models: Sequence[Table]) -> None:
+    def validate_models(self, models: Sequence[Securable]) -> None:
         """Raise the first `InvalidModelError`, if any."""
         for violation in self.model_violations(models):
             raise violation
@@ -165,10 +175,13 @@ class PlanValidator:
         for violation in self.plan_violations(plan):
             raise violation
 
-    def model_violations(self, models: Sequence[Table]) -> Iterator[InvalidModelError]:
-        """Yield every violation, rule by rule."""
+    def model_violations(
+        self, models: Sequence[Securable], *, is_whole: bool = True
+    ) -> Iterator[InvalidModelError]:
+        """Yield every violation, rule by rule; with `is_whole=False`, some rules wait for the other models."""
         for rule in self._model_rules:
-            yield from rule.check(models)
+            if is_whole or not getattr(rule, "needs_all_models", False):
+                yield from rule.check(models)
 
     def plan_violations(self, plan: TablePlan, *, has_costs: bool = True) -> Iterator[UnsafePlanError]:
         """Yield every violation, rule by rule; a plan without its costs is not judged by the rules that need them."""
@@ -220,7 +233,7 @@ _WAY_OUT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserRule:
-    """A project's rule of models or plans, which yields refusals of one type."""
+    """A project's rule of tables or plans, which yields refusals of one type."""
 
     rule: Any
     refusal: type[RefusedError]
@@ -233,9 +246,13 @@ class UserRule:
         return bool(getattr(self.rule, "needs_costs", False))
 
     def check(self, *judged: Any) -> Iterator[Any]:
-        """Yield the rule's refusals; a failure of the rule, or a yield of another type, is a ConfigError."""
+        """Yield the rule's refusals; a failure of the rule, or a yield of another type, is a ConfigError.
+
+        A rule of models judges tables alone.
+        """
+        given = (of_kind(Table, *judged),) if self.refusal is InvalidModelError else judged
         try:
-            for refusal in self.rule.check(*judged):
+            for refusal in self.rule.check(*given):
                 if not isinstance(refusal, self.refusal):
                     raise TypeError(f"it yields {type(refusal).__name__}, not {self.refusal.__name__}")
                 yield refusal

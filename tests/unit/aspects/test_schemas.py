@@ -1,16 +1,19 @@
 """Schemas: what is refused of them, and what is left alone."""
 
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from delta_engine.backends.capabilities import DATABRICKS, OPEN_SOURCE
+from delta_engine.backends.capabilities import OPEN_SOURCE
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import InvalidModelError, SourceLocation
 from delta_engine.models import Schema
 from delta_engine.state.states import CatalogState
-from delta_engine.validation.governance_rules import schema_violations
+from delta_engine.validation.capability_rules import SupportedFeatures
+from delta_engine.validation.governance_rules import SchemasFit
+from delta_engine.validation.model_rules import UniqueNames
 from tests.cases.golden_texts import assert_golden_lines
 
 HERE = SourceLocation("schemas.yml", 2)
@@ -38,14 +41,17 @@ REFUSED = [
 
 
 def test_schemas_are_refused(request: pytest.FixtureRequest) -> None:
-    refusals = ["; ".join(map(str, schema_violations(schemas, DATABRICKS))) for schemas in REFUSED]
-    refusals += map(str, schema_violations([SILVER], OPEN_SOURCE))
+    refusals = [
+        "; ".join(map(str, chain(UniqueNames().check(schemas), SchemasFit().check(schemas))))
+        for schemas in REFUSED
+    ]
+    refusals += map(str, SupportedFeatures(OPEN_SOURCE).check([SILVER]))
     assert_golden_lines(refusals, Path(__file__).parent / "refused_schemas.txt", request)
 
 
 def test_an_unknown_privilege_is_refused() -> None:
     schema = Schema("dev", "silver", grants={"jo": ["FLY"]}, declared_at=HERE)
-    (refusal,) = schema_violations([schema], DATABRICKS)
+    (refusal,) = SchemasFit().check([schema])
     assert isinstance(refusal, InvalidModelError)
     assert str(refusal).startswith(
         "schemas.yml:2: schema dev.silver: it grants FLY to 'jo', which cannot be granted there. Grant "

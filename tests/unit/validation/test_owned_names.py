@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from delta_engine import Column, ForeignKey, Schema, Table
 from delta_engine.actions.policy import matches_any
 from delta_engine.models import QualifiedName
-from delta_engine.validation.owned_names import OwnedParents, OwnedTables, common_table, schemas_of_others
+from delta_engine.validation.owned_names import OwnedParents, OwnedTables, common_table
 
 OWNS = ("silver.team_a_*", "gold.*")
 
@@ -67,7 +67,7 @@ def test_keys_to_undeclared_tables_of_the_project_name_columns(key: ForeignKey, 
     ],
 )
 def test_a_schema_is_owned_by_name_or_with_all_its_tables(owns: str, is_owned: bool) -> None:
-    assert (list(schemas_of_others([Schema("dev", "gold")], [owns])) == []) is is_owned
+    assert (list(OwnedTables([owns]).check([Schema("dev", "gold")])) == []) is is_owned
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,7 @@ ANN, BOB = "ann@example.com", "bob@example.com"
 
 
 def test_every_type_of_action_has_its_right() -> None:
-    types = {
-        action for aspect in (*aspects.TABLE_ASPECTS, *aspects.SCHEMA_ASPECTS) for action in aspect.actions
-    }
+    types = {action for kind in aspects.KINDS for aspect in kind.aspects for action in aspect.actions}
     assert types == REQUIREMENTS.keys()
     assert all((kind.drop is None) == (kind.drop_right is None) for kind in aspects.KINDS)
 

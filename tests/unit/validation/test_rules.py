@@ -21,13 +21,14 @@ from delta_engine.errors import (
     SourceLocation,
     UnsafePlanError,
 )
-from delta_engine.models import Column, ColumnMask, RowFilter, Table
+from delta_engine.models import Column, ColumnMask, PolicyScope, RowFilter, Schema, Securable
 from delta_engine.orchestrate.project import load_rules
 from delta_engine.state.states import TableState
 from delta_engine.validation.backfill_rules import WithinRewriteLimit
 from delta_engine.validation.capability_rules import SupportedChanges
 from delta_engine.validation.governance_rules import NoUnallowedExposure
 from delta_engine.validation.plan_rules import NoUnallowedColumnDrops, NoUnallowedTableDrops, NoVoidColumns
+from delta_engine.validation.policy_rules import DeclaredScopes
 from delta_engine.validation.rules import ModelRule, needed_by
 from delta_engine.validation.validator import CONSENT_RULES, PlanValidator, needed_consents
 from tests.builders.models import catalog_of, observed
@@ -38,12 +39,14 @@ from tests.unit.validation.rule_cases import (
     backfill_rules,
     column_rules,
     constraint_rules,
+    function_rules,
     governance_rules,
     layout_rules,
     model_rules,
     plan_rules,
+    policy_rules,
 )
-from tests.unit.validation.rule_cases.subjects import ID, PlanCase, aligned, model
+from tests.unit.validation.rule_cases.subjects import ID, PlanCase, aligned, function, model, policy
 
 MODEL_CASES = {
     "model_rules": model_rules.MODEL_CASES,
@@ -52,6 +55,8 @@ MODEL_CASES = {
     "layout_rules": layout_rules.MODEL_CASES,
     "constraint_rules": constraint_rules.MODEL_CASES,
     "governance_rules": governance_rules.MODEL_CASES,
+    "function_rules": function_rules.MODEL_CASES,
+    "policy_rules": policy_rules.MODEL_CASES,
 }
 PLAN_CASES = {
     "layout_rules": layout_rules.PLAN_CASES,
@@ -62,7 +67,7 @@ PLAN_CASES = {
 }
 REFUSALS = Path(__file__).parent / "rule_cases" / "refusals"
 
-FINE = [
+FINE: list[Securable] = [
     model(table="t3", comment="theirs", tags={"team": "sales"}, manages=("comments", "tags")),
     model(ID, Column("n", "struct<x: int NOT NULL, y: struct<z: int NOT NULL>>")),
     model(
@@ -88,6 +93,16 @@ FINE = [
         },
     ),
     model(ID, Column("größe", "int"), table="t2", primary_key=["ID"], table_properties={"a.b": "c"}),
+    Schema("dev", "governance", tags={"team": "sales"}, grants={"analysts": ["USE SCHEMA"]}),
+    function("t2", body="CASE WHEN is_account_group_member('hr') THEN email ELSE 'it''s' END -- $$"),
+    function("python", language="python", body="return email.replace('$$', '')"),
+    model(
+        Column("mail", "varchar(9)", tags={"pii": "email"}, mask=ColumnMask("governance.mask_email")),
+        table="mails",
+    ),
+    function(),
+    policy(scope=PolicyScope("table", "dev.silver.mails"), when="NOT has_tag('open')", excepted=["hr"]),
+    policy("again"),
     model(
         Column("a b.c`d", "int"),
         table="straße",
@@ -196,7 +211,8 @@ def test_every_default_rule_has_a_case() -> None:
     covered = {type(case[0]) for case in chain(*MODEL_CASES.values(), *PLAN_CASES.values())}
     defaults = (*PlanValidator.DEFAULT_MODEL_RULES, *PlanValidator.DEFAULT_PLAN_RULES)
     needs_a_limit = {WithinRewriteLimit}  # test_costs.py
-    assert {type(rule) for rule in defaults} == covered | needs_a_limit
+    of_settings = {DeclaredScopes}
+    assert {type(rule) for rule in defaults} | of_settings == covered | needs_a_limit
 
 
 def test_the_validator_fails_fast_with_the_first_violation() -> None:
@@ -222,7 +238,7 @@ class NoPlans:
 class NoModels:
     """Nothing is declared."""
 
-    def check(self, models: Iterable[Table]) -> Iterable[InvalidModelError]:
+    def check(self, models: Iterable[Securable]) -> Iterable[InvalidModelError]:
         return [InvalidModelError("no models")]
 
 

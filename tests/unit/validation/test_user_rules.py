@@ -16,15 +16,22 @@ from delta_engine.backends.capabilities import (
     NEEDED_TO_CREATE,
     OPEN_SOURCE,
     OPEN_SOURCE_CATALOG,
+    Capabilities,
     Feature,
 )
 from delta_engine.errors import InvalidModelError
-from delta_engine.models import Table
-from delta_engine.validation.capability_rules import SupportedFeatures, declared_features, without_features
+from delta_engine.models import Column, ColumnMask, RowFilter, Securable, Table
+from delta_engine.validation.capability_rules import (
+    SupportedFeatures,
+    declared_features,
+    models_without,
+    without_features,
+)
 from tests.builders.models import orders
 from tests.cases.documented_models import WHOLE_COLUMN, WHOLE_TABLE
 from tests.conftest import CONFIG
 from tests.projects.commandline import CommandLine
+from tests.unit.validation.rule_cases.subjects import function, model, policy
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -218,10 +225,45 @@ def test_what_is_left_out_is_not_declared() -> None:
     assert list(declared_features(without_features(EVERYTHING, [*Feature]))) == []
 
 
+GOVERNED: list[Securable] = [
+    function(tags={"a": "b"}, grants={"hr": ["EXECUTE"]}, owner="platform"),
+    policy(),
+    model(
+        Column("mail", "string", mask=ColumnMask("governance.mask_email")),
+        Column("other", "string", mask=ColumnMask("governance.of_others")),
+        row_filter=RowFilter("dev.governance.MASK_EMAIL", ["mail"]),
+    ),
+]
+
+
+@pytest.mark.parametrize("capabilities", [OPEN_SOURCE, OPEN_SOURCE_CATALOG], ids=["by path", "catalog"])
+def test_other_platforms_refuse_what_they_lack_of_functions_and_policies(capabilities: Capabilities) -> None:
+    refusals = [*SupportedFeatures(capabilities).check(GOVERNED[:2])]
+    of_function = {
+        refusal.reason.partition(" cannot")[0]
+        for refusal in refusals
+        if str(refusal.securable).startswith("f")
+    }
+    whole = Feature.FUNCTIONS in capabilities.refused
+    assert of_function == ({"functions"} if whole else {"tags of functions", "grants", "owners"})
+    assert [refusal.reason.partition(" cannot")[0] for refusal in refusals][-1] == "policies"
+    assert all("backend.leave_out" in refusal.way_out for refusal in refusals)
+
+
+def test_functions_are_left_out_with_the_masks_and_filters_that_need_them() -> None:
+    (table,) = models_without(GOVERNED, [Feature.FUNCTIONS, Feature.POLICIES])
+    assert isinstance(table, Table)
+    assert [column.name for column in table.columns if column.mask is not None] == ["other"]
+    assert table.row_filter is None
+    features = [Feature.FUNCTION_TAGS, Feature.GRANTS, Feature.OWNERS]
+    assert models_without(GOVERNED, features)[0] == function()
+
+
 def test_every_refusal_of_a_model_s_feature_is_found() -> None:
     of_others = {
         *(Feature.TABLE_REMOVAL, Feature.SCHEMA_METADATA, Feature.STREAMING_TABLES),  # of the configuration
         *(Feature.MANAGED_CONVERSION, Feature.VOID_WIDENING),  # of plans
+        *(Feature.FUNCTIONS, Feature.FUNCTION_TAGS, Feature.POLICIES),  # of other kinds
     }
     assert {feature for feature, _ in declared_features(EVERYTHING)} == {*OPEN_SOURCE.refused} - of_others
 

@@ -5,9 +5,9 @@ from delta_engine.aspects.aspect import EntryChange
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.aspects.tags import SetColumnTags, SetTableTags
-from delta_engine.models import CheckConstraint, Column, ColumnMask, RowFilter, SchemaName
+from delta_engine.models import CheckConstraint, Column, ColumnMask, RowFilter, Schema, SchemaName
 from delta_engine.validation import governance_rules
-from tests.unit.validation.rule_cases.subjects import ID, ModelCase, PlanCase, aligned, model
+from tests.unit.validation.rule_cases.subjects import HERE, ID, ModelCase, PlanCase, aligned, model
 
 PII = EntryChange("pii", "high", None)
 
@@ -57,6 +57,8 @@ MODEL_CASES: list[ModelCase] = [
     (governance_rules.TagsWithinLimits(), [model(ID, tags={"k" * 256: ""})]),
     (governance_rules.TagsWithinLimits(), [model(ID, tags={"team": "x" * 1001})]),
     (governance_rules.TagsWithinLimits(), [model(ID, tags={"team": "sales "})]),
+    (governance_rules.SchemasFit(), [Schema("dev", "sil ver", declared_at=HERE)]),
+    (governance_rules.SchemasFit(), [Schema("dev", "silver", owner=" ", declared_at=HERE)]),
 ]
 
 PLAN_CASES: list[PlanCase] = [

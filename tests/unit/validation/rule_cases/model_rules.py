@@ -1,8 +1,8 @@
 """What the rules for models refuse, with the whole message."""
 
-from delta_engine.models import Column, PrimaryKey, Table
+from delta_engine.models import Column, PolicyScope, PrimaryKey, Table
 from delta_engine.validation import model_rules
-from tests.unit.validation.rule_cases.subjects import HERE, ID, ModelCase, model
+from tests.unit.validation.rule_cases.subjects import HERE, ID, ModelCase, function, model, policy
 
 SCHEMAS_ALIKE = (("caf\u00e9", "a"), ("cafe\u0301", "a"))
 
@@ -51,7 +51,9 @@ MODEL_CASES: list[ModelCase] = [
     (model_rules.ValidTableNames(), [model(ID, table="a.b")]),
     (model_rules.ValidTableNames(), [model(ID, table="")]),
     (model_rules.ValidTableNames(), [model(ID, table="t" * 256)]),
-    (model_rules.UniqueTables(), [model(ID), model(ID, table="ORDERS")]),
+    (model_rules.UniqueNames(), [model(ID), model(ID, table="ORDERS")]),
+    (model_rules.UniqueNames(), [function(), function("MASK_EMAIL")]),
+    (model_rules.UniqueNames(), [policy(), policy("MASK_PII"), policy(scope=PolicyScope("catalog", "dev"))]),
     (model_rules.NamesLookDifferent(), [model(ID, table="caf\u00e9"), model(ID, table="CAFE\u0301")]),
     (
         model_rules.NamesLookDifferent(),

@@ -1,17 +1,26 @@
-"""What the cases of the rules are about: models and plans of `dev.silver.orders`, declared at `models.yml:7`."""
+"""What the cases of the rules are about: `dev.silver.orders` and what protects it, declared at `models.yml:7`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from delta_engine.actions import Action, AlignTable, TablePlan
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.errors import SourceLocation
-from delta_engine.models import Column, Table
+from delta_engine.models import (
+    AbacPolicy,
+    Column,
+    Function,
+    Parameter,
+    PolicyMask,
+    PolicyScope,
+    Securable,
+    Table,
+)
 from delta_engine.validation.rules import ModelRule, PlanRule
 from tests.builders.models import ORDERS
 
-ModelCase: TypeAlias = tuple[ModelRule, list[Table]]
+ModelCase: TypeAlias = tuple[ModelRule, Sequence[Securable]]
 """A rule, and models that it refuses."""
 
 PlanCase: TypeAlias = tuple[PlanRule, TablePlan, TablePlan]
@@ -24,6 +33,27 @@ ID = Column("id", "bigint", is_nullable=False)
 def model(*columns: Column, table: str = "orders", **rest: Any) -> Table:
     placed = [replace(column, declared_at=HERE) for column in columns]
     return Table("dev", "silver", table, placed, declared_at=HERE, **rest)
+
+
+def function(name: str = "mask_email", **changes: Any) -> Function:
+    arguments: dict[str, Any] = {
+        "returns": "string",
+        "body": "upper(email)",
+        "parameters": [Parameter("email", "string")],
+        **changes,
+    }
+    return Function("dev", "governance", name, declared_at=HERE, **arguments)
+
+
+def policy(name: str = "mask_pii", **changes: Any) -> AbacPolicy:
+    arguments: dict[str, Any] = {
+        "scope": PolicyScope("schema", "dev.silver"),
+        "protection": PolicyMask("dev.governance.mask_email", "mail"),
+        "to": ["account users"],
+        "match": {"mail": "has_tag_value('pii', 'email')"},
+        **changes,
+    }
+    return AbacPolicy(name, declared_at=HERE, **arguments)
 
 
 def aligned(*actions: Action) -> TablePlan:

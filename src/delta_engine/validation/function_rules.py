@@ -1,4 +1,4 @@
-"""What is wrong with declared functions, and with masks and filters that call them."""
+"""The default rules for functions, and for masks and filters that call declared ones."""
 
 from __future__ import annotations
 
@@ -6,21 +6,58 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from delta_engine.models import Table
-from delta_engine.models.functions import Function, FunctionLanguage, Parameter, repeated_parameters
+from delta_engine.aspects.policy_reach import function_key
+from delta_engine.errors import InvalidModelError
+from delta_engine.models import Function, FunctionLanguage, Parameter, Securable, Table
+from delta_engine.models.functions import repeated_parameters
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, is_same_type
 from delta_engine.sql.expressions import referenced_columns, row_problem
 from delta_engine.sql.function_bodies import body_problem, call_cycles, called_functions
-from delta_engine.sql.governance import full_function_name
 from delta_engine.sql.text import shown_type
 from delta_engine.validation.governance_rules import TagsWithinLimits, rights_problems
-from delta_engine.validation.rules import ALLOWED_IN_NAMES, Problem, name_problem
+from delta_engine.validation.rules import (
+    ALLOWED_IN_NAMES,
+    Problem,
+    model_refusal,
+    name_problem,
+    of_each,
+    of_kind,
+)
 
 PRIVILEGES: Final = frozenset({"ALL PRIVILEGES", "APPLY TAG", "EXECUTE", "MANAGE"})
 """The privileges of functions (docs: "Unity Catalog privileges reference")."""
 
 _NO_PARAMETER: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]|\$\{")
 """Quoted names may have every other character (measured, Spark 4.1.1)."""
+
+
+class FunctionsFit:
+    """Names, body, parameters, tags, owner and grants of a function are ones that Unity Catalog can take."""
+
+    @of_each(Function)
+    def check(self, model: Function) -> Iterator[Problem]:
+        """Refuse what fails on every platform. Invalid SQL is a warning: the platform's own parser knows more."""
+        yield from function_problems(model)
+
+
+class NoCircularCalls:
+    """No function calls itself, alone or in a circle."""
+
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
+        """Refuse each circle at its first function by name."""
+        for function, (reason, way_out, *_) in cycle_problems(of_kind(Function, models)):
+            yield model_refusal(function, reason, way_out)
+
+
+class FunctionsFitTheirUses:
+    """Declared functions of masks and row filters take and return the types of the columns."""
+
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
+        """Refuse what Databricks refuses only when the table is read."""
+        functions = {function.key: function for function in of_kind(Function, models)}
+        for table in of_kind(Table, models) if functions else ():
+            for reason, way_out, column, _ in use_problems(table, functions):
+                yield model_refusal(table, reason, way_out, column)
 
 
 def function_problems(function: Function) -> Iterator[Problem]:
@@ -44,12 +81,8 @@ def cycle_problems(functions: Iterable[Function]) -> Iterator[tuple[Function, Pr
     by_key = {function.key: function for function in functions}
     calls = {key: {name.key for name in called_functions(function)} for key, function in by_key.items()}
     for circle in call_cycles(calls):
-        reason = (
-            f"it calls {circle[0]}, which is itself"
-            if len(circle) == 1
-            else f"{' and '.join(circle)} call each other"
-        )
-        yield by_key[circle[0]], Problem(reason, "Write the shared part into a function of its own.")
+        reason = "it calls itself" if len(circle) == 1 else f"{' and '.join(circle)} call each other"
+        yield by_key[circle[0]], Problem(reason, "Remove one of the calls.")
 
 
 def use_problems(table: Table, functions: Mapping[str, Function]) -> Iterator[Problem]:
@@ -58,15 +91,15 @@ def use_problems(table: Table, functions: Mapping[str, Function]) -> Iterator[Pr
     Functions that no model declares are the platform's to judge (docs: "Manually apply row filters and column masks",
     "QUERIED_TABLE_INCOMPATIBLE_WITH_COLUMN_MASK_POLICY error class").
     """
-    types = {column.key: column.data_type for column in table.columns}
+    name, types = table.qualified_name, {column.key: column.data_type for column in table.columns}
     if table.row_filter is not None:
-        function = functions.get(_key(table.row_filter.function, table))
+        function = functions.get(function_key(table.row_filter.function, name))
         if function is not None:
             taken = [types[name.lower()] for name in table.row_filter.columns if name.lower() in types]
             yield from _language_problem(function, "its row filter")
             yield from filter_problems(function, taken, "its row filter")
     for column in table.columns:
-        function = None if column.mask is None else functions.get(_key(column.mask.function, table))
+        function = None if column.mask is None else functions.get(function_key(column.mask.function, name))
         if column.mask is not None and function is not None:
             names = map(str.lower, column.mask.using_columns)
             taken = [column.data_type, *(types[name] for name in names if name in types)]
@@ -162,10 +195,3 @@ def _default_order(parameters: Sequence[Parameter]) -> Iterator[Problem]:
             yield Problem(reason, "Write parameters with defaults last.")
             return
         former = parameter if parameter.default is not None else former
-
-
-def _key(function: str, table: Table) -> str:
-    try:
-        return full_function_name(function, table.qualified_name).key
-    except ValueError:  # `governance_rules` refuses the name
-        return ""

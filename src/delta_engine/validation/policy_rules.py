@@ -1,4 +1,4 @@
-"""What is wrong with declared policies, alone and where they meet on declared tables.
+"""The default rules for policies (ABAC), alone and where they meet on declared tables.
 
 Databricks refuses a query when two filters or two masks that differ reach one table or column for its user, and shows
 nothing until then (docs: "Policy evaluation and runtime behavior"). These checks find them before anything runs, by the
@@ -9,20 +9,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from typing_extensions import assert_never
 
-from delta_engine.models import QualifiedName, Schema, Table
-from delta_engine.models.functions import Function
-from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, ScopeKind
+from delta_engine.aspects.policy_reach import Reach, inherited_tags, passed_columns, reaches, reaches_of
+from delta_engine.errors import InvalidModelError
+from delta_engine.models import (
+    AbacPolicy,
+    Function,
+    PolicyFilter,
+    PolicyMask,
+    PolicyScope,
+    Schema,
+    Securable,
+    Table,
+)
+from delta_engine.models.policies import ScopeKind
 from delta_engine.models.repetitions import repeated
-from delta_engine.sql.governance import full_function_name
 from delta_engine.sql.policies import is_constant, policy_function
-from delta_engine.sql.tag_conditions import HasTag, holds, named_tags, tag_condition
-from delta_engine.validation.function_problems import filter_problems, mask_problems
+from delta_engine.sql.tag_conditions import HasTag, named_tags, tag_condition
+from delta_engine.validation.function_rules import filter_problems, mask_problems
 from delta_engine.validation.governance_rules import principal_problems
-from delta_engine.validation.rules import ALLOWED_IN_NAMES, Problem, name_problem
+from delta_engine.validation.rules import (
+    ALLOWED_IN_NAMES,
+    Problem,
+    model_refusal,
+    name_problem,
+    of_each,
+    of_kind,
+)
 
 MOST_POLICIES: Final = {ScopeKind.CATALOG: 100, ScopeKind.SCHEMA: 100, ScopeKind.TABLE: 50}
 MOST_PRINCIPALS: Final = 20
@@ -30,6 +46,83 @@ MOST_CONDITIONS: Final = 3
 """Docs: "ABAC requirements, quotas, and limitations"."""
 
 _EVERYBODY: Final = "account users"
+
+
+class PoliciesFit:
+    """Name, function, principals, conditions and arguments of a policy are ones that Databricks takes."""
+
+    @of_each(AbacPolicy)
+    def check(self, model: AbacPolicy) -> Iterator[Problem]:
+        """Refuse what the platform refuses, and conditions that the engine cannot read."""
+        yield from policy_problems(model)
+
+
+class PoliciesWithinLimits:
+    """A catalog or a schema has at most 100 declared policies, a table 50."""
+
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
+        """Refuse the first policy of a securable that has more."""
+        for policy, (reason, way_out, *_) in too_many_policies(of_kind(AbacPolicy, models)):
+            yield model_refusal(policy, reason, way_out)
+
+
+class PoliciesMeetWell:
+    """Filters and masks that reach one table or column, of policies or its own, are the same call of a function.
+
+    An argument of a policy is one column that no other policy masks.
+    """
+
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
+        """Refuse what Databricks refuses only when the table is read (docs: "Policy evaluation")."""
+        policies, schemas = of_kind(AbacPolicy, models), of_kind(Schema, models)
+        for table in of_kind(Table, models) if policies else ():
+            inherited = inherited_tags(table.qualified_name, schemas)
+            problems = (
+                *meeting_problems(reaches(table.qualified_name, table, policies, inherited)),
+                *argument_problems(table, policies, inherited),
+            )
+            for reason, way_out, column, _ in problems:
+                yield model_refusal(table, reason, way_out, column)
+
+
+class PoliciesFitTheirTables:
+    """Declared functions of policies take and return the types of the columns that the conditions match."""
+
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
+        """Refuse what Databricks refuses only when the table is read."""
+        policies, schemas = of_kind(AbacPolicy, models), of_kind(Schema, models)
+        functions = {function.key: function for function in of_kind(Function, models)}
+        for table in of_kind(Table, models) if policies and functions else ():
+            name = table.qualified_name
+            reached = reaches(name, table, policies, inherited_tags(name, schemas))
+            for reason, way_out, column, _ in call_problems(table, reached, functions):
+                yield model_refusal(table, reason, way_out, column)
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredScopes:
+    """A policy is on a declared table, a schema with a declared part, or a catalog of `policy.policies_on`."""
+
+    policies_on: Sequence[str] = ()
+    needs_all_models: ClassVar[bool] = True
+
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
+        """Refuse policies on securables of others: a policy reaches every table in its scope."""
+        tables = {table.key for table in of_kind(Table, models)}
+        schemas = {schema.key for schema in of_kind(Schema, models)}
+        schemas |= {key.rpartition(".")[0] for key in tables}
+        catalogs = {*map(str.lower, self.policies_on)}
+        declared = {ScopeKind.TABLE: tables, ScopeKind.SCHEMA: schemas, ScopeKind.CATALOG: catalogs}
+        for policy in of_kind(AbacPolicy, models):
+            if policy.scope.key not in declared[policy.scope.kind]:
+                yield model_refusal(policy, *_undeclared(policy.scope))
+
+
+def _undeclared(scope: PolicyScope) -> tuple[str, str]:
+    if scope.kind is ScopeKind.CATALOG:
+        fix = f"Set policy.policies_on: [{scope.name}], or define the policy on a table or schema."
+        return f"policy.policies_on does not name {scope}", fix
+    return f"no model declares {scope}", f"Declare the {scope.kind.value}, or correct the policy."
 
 
 def policy_problems(policy: AbacPolicy) -> Iterator[Problem]:
@@ -60,47 +153,6 @@ def too_many_policies(policies: Iterable[AbacPolicy]) -> Iterator[tuple[AbacPoli
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call of a function that filters rows or masks a column: its key and its arguments."""
-
-    function: str
-    arguments: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """What reaches one target: a column, or the rows of a table.
-
-    Args:
-        column: the key of the masked column; None for the rows.
-        policy: None for the table's own row filter or mask.
-    """
-
-    column: str | None
-    call: Call
-    policy: AbacPolicy | None = None
-
-    def __str__(self) -> str:
-        own = "its own row filter" if self.column is None else "its own mask"
-        return own if self.policy is None else f"policy {self.policy.qualified_name}"
-
-
-def reaches(table: Table, policies: Iterable[AbacPolicy], inherited: Mapping[str, str]) -> list[Reach]:
-    """Return what filters and masks a declared table: its own, and the policies whose conditions its tags meet.
-
-    A policy with a condition that `policy_problems` refuses reaches nothing.
-
-    Args:
-        inherited: the tags of the table's schema and catalog.
-    """
-    reached = [*_own(table)]
-    for policy in policies:
-        if policy.scope.covers(table.key):
-            reached += _of_policy(table, policy, {**inherited, **table.tags})
-    return reached
-
-
 def meeting_problems(reached: Sequence[Reach]) -> Iterator[Problem]:
     """Yield the targets of a table that two different filters or masks reach for some user.
 
@@ -122,10 +174,10 @@ def argument_problems(
     """Yield what policies pass to their functions and the platform refuses: several columns, or a masked one."""
     tags = {**inherited, **table.tags}
     covering = [policy for policy in policies if policy.scope.covers(table.key)]
-    reached = [reach for policy in covering for reach in _of_policy(table, policy, tags)]
+    reached = [reach for policy in covering for reach in reaches_of(policy, table, tags)]
     masked = {reach.column: reach.policy for reach in reached if reach.column is not None}
     for policy in covering:
-        for argument, columns in _passed(table, policy, tags):
+        for argument, columns in passed_columns(policy, table, tags):
             if len(columns) > 1:
                 names = ", ".join(columns)
                 reason = f"policy {policy.qualified_name} passes {argument!r}, which matches several columns: {names}"
@@ -136,14 +188,6 @@ def argument_problems(
                     "masks it: Databricks refuses every query"
                 )
                 yield Problem(reason, "Pass another column, or mask it in one policy.", columns[0])
-
-
-def _passed(table: Table, policy: AbacPolicy, tags: Mapping[str, str]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield the further arguments of a policy that reaches a table, with the columns that each matches."""
-    matched = _matched(table, policy, tags)
-    for argument in policy.protection.using if matched else ():
-        if matched and argument.lower() in matched:
-            yield argument, matched[argument.lower()]
 
 
 def call_problems(
@@ -226,50 +270,6 @@ def _arguments(policy: AbacPolicy) -> Iterator[Problem]:
 _SEPARATE: Final = "Use one function for both, or except the principals of one policy from the other."
 
 
-def _own(table: Table) -> Iterator[Reach]:
-    if table.row_filter is not None:
-        columns = tuple(map(str.lower, table.row_filter.columns))
-        yield Reach(None, Call(_key(table.row_filter.function, table.qualified_name), columns))
-    for column in table.columns:
-        if column.mask is not None:
-            columns = (column.key, *map(str.lower, column.mask.using_columns))
-            yield Reach(column.key, Call(_key(column.mask.function, table.qualified_name), columns))
-
-
-def _of_policy(table: Table, policy: AbacPolicy, tags: Mapping[str, str]) -> Iterator[Reach]:
-    """Yield the targets of a policy; none if it does not reach the table."""
-    matched = _matched(table, policy, tags)
-    if matched is None:
-        return
-    function = policy_function(policy).key
-    using = tuple(matched.get(text.lower(), [text])[0] for text in policy.protection.using)
-    match policy.protection:
-        case PolicyFilter():
-            yield Reach(None, Call(function, using), policy)
-        case PolicyMask(_, column):
-            for key in matched.get(column.lower(), ()):
-                yield Reach(key, Call(function, (key, *using)), policy)
-
-
-def _matched(table: Table, policy: AbacPolicy, tags: Mapping[str, str]) -> Mapping[str, Sequence[str]] | None:
-    """Return the columns that a policy matches, by alias in lower case; None if it does not reach the table.
-
-    It reaches a table only if each of its conditions matches a column.
-    """
-    try:
-        when = None if policy.when is None else tag_condition(policy.when)
-        conditions = {alias.lower(): tag_condition(text) for alias, text in policy.match.items()}
-        policy_function(policy)
-    except ValueError:
-        return None
-    matched = {
-        alias: [column.key for column in table.columns if holds(condition, column.tags)]
-        for alias, condition in conditions.items()
-    }
-    is_reached = (when is None or holds(when, tags)) and all(matched.values())
-    return matched if is_reached else None
-
-
 def _overlap(first: Reach, second: Reach) -> bool:
     """Whether some user may meet both; only a table's own filter or mask is for everybody for certain."""
     if first.policy is None or second.policy is None:
@@ -289,16 +289,3 @@ def _tags(policy: AbacPolicy) -> Iterator[HasTag]:
             yield from named_tags(tag_condition(text))
         except ValueError:  # `policy_problems` refuses it
             continue
-
-
-def _key(function: str, table: QualifiedName) -> str:
-    try:
-        return full_function_name(function, table).key
-    except ValueError:  # `governance_rules` refuses the name
-        return function
-
-
-def inherited_tags(table: Table, schemas: Iterable[Schema]) -> Mapping[str, str]:
-    """Return the tags that a table inherits from its declared schema; those of catalogs are unknown here."""
-    home = table.key.rpartition(".")[0]
-    return next((schema.tags for schema in schemas if schema.key == home), {})

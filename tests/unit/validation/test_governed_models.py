@@ -7,20 +7,19 @@ from typing import Any
 
 import pytest
 
+from delta_engine.aspects.policy_reach import inherited_tags, reaches
 from delta_engine.errors import SourceLocation
 from delta_engine.models import Column, ColumnMask, RowFilter, Schema, Table
 from delta_engine.models.functions import Function, Parameter
 from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyScope
 from delta_engine.models.type_text import parse_data_type
-from delta_engine.validation.function_problems import cycle_problems, fits, function_problems, use_problems
-from delta_engine.validation.policy_problems import (
+from delta_engine.validation.function_rules import cycle_problems, fits, function_problems, use_problems
+from delta_engine.validation.policy_rules import (
     argument_problems,
     call_problems,
     hidden_from,
-    inherited_tags,
     meeting_problems,
     policy_problems,
-    reaches,
     too_many_policies,
     unknown_tags,
 )
@@ -101,7 +100,7 @@ def test_functions_that_call_themselves_are_found() -> None:
     ]
     found = [(one.function_name, problem.reason) for one, problem in cycle_problems(functions)]
     assert found == [
-        ("f", "it calls dev.governance.f, which is itself"),
+        ("f", "it calls itself"),
         ("g", "dev.governance.g and dev.governance.h call each other"),
     ]
 
@@ -267,12 +266,12 @@ TAGGED = table(Column("Mail", "string", tags=PII), Column("region", "string", ta
     ],
 )
 def test_policies_reach_what_they_match(changes: dict[str, Any], targets: list[str | None]) -> None:
-    found = reaches(TAGGED, [policy(**changes)], {"sensitive": ""})
+    found = reaches(TAGGED.qualified_name, TAGGED, [policy(**changes)], {"sensitive": ""})
     assert [reach.column for reach in found] == targets
 
 
 def meeting(model: Table, *policies: AbacPolicy) -> list[str]:
-    return reasons(meeting_problems(reaches(model, policies, {})))
+    return reasons(meeting_problems(reaches(model.qualified_name, model, policies, {})))
 
 
 OTHER = PolicyMask("dev.governance.stars", "mail")
@@ -342,13 +341,15 @@ def test_functions_of_policies_fit_the_matched_columns(changes: dict[str, Any], 
     if "parameters" in changes:
         changes = {**changes, "returns": "int"}
     found = call_problems(
-        TAGGED, reaches(TAGGED, [policy()], {}), {"dev.governance.mask_email": function(**changes)}
+        TAGGED,
+        reaches(TAGGED.qualified_name, TAGGED, [policy()], {}),
+        {"dev.governance.mask_email": function(**changes)},
     )
     assert reasons(found) == ([] if reason is None else [reason.format("mask_pii on schema dev.sales")])
 
 
 def test_policies_hide_values_from_an_engine_that_they_do_not_except() -> None:
-    found = reaches(TAGGED, [policy("a"), policy("b", excepted=["Engine@x"])], {})
+    found = reaches(TAGGED.qualified_name, TAGGED, [policy("a"), policy("b", excepted=["Engine@x"])], {})
     assert [one.name for one in hidden_from("engine@X", found)] == ["a"]
 
 
@@ -359,5 +360,5 @@ def test_tags_that_are_not_governed() -> None:
 
 def test_a_table_inherits_the_tags_of_its_schema() -> None:
     schemas = [Schema("dev", "other", tags={"x": ""}), Schema("DEV", "Sales", tags={"sensitive": ""})]
-    assert inherited_tags(TAGGED, schemas) == {"sensitive": ""}
-    assert inherited_tags(TAGGED, []) == {}
+    assert inherited_tags(TAGGED.qualified_name, schemas) == {"sensitive": ""}
+    assert inherited_tags(TAGGED.qualified_name, []) == {}

@@ -1,0 +1,46 @@
+"""What the rules for functions refuse, with the whole message."""
+
+from delta_engine.models import Column, ColumnMask, Parameter, RowFilter
+from delta_engine.validation import function_rules
+from tests.unit.validation.rule_cases.subjects import ID, ModelCase, function, model
+
+MAIL = Column("mail", "string", mask=ColumnMask("governance.mask_email"))
+
+MODEL_CASES: list[ModelCase] = [
+    (function_rules.FunctionsFit(), [function("mask email")]),
+    (function_rules.FunctionsFit(), [function(body="  ")]),
+    (function_rules.FunctionsFit(), [function(body="'" + "x" * 2**20 + "'")]),
+    (function_rules.FunctionsFit(), [function(body="upper(${x})")]),
+    (function_rules.FunctionsFit(), [function(body="return '${x}'", language="python")]),
+    (function_rules.FunctionsFit(), [function(body="upper(email); DROP TABLE t")]),
+    (function_rules.FunctionsFit(), [function(body="'it''s -- no comment' || 'x")]),
+    (function_rules.FunctionsFit(), [function(body="RETURN email")]),
+    (function_rules.FunctionsFit(), [function(body="upper(email")]),
+    (function_rules.FunctionsFit(), [function(parameters=[Parameter("a", "int"), Parameter("A", "int")])]),
+    (
+        function_rules.FunctionsFit(),
+        [function(parameters=[Parameter("a", "int", default="1"), Parameter("b", "int")])],
+    ),
+    (function_rules.FunctionsFit(), [function(grants={"hr": ["SELECT"]})]),
+    (function_rules.NoCircularCalls(), [function(body="dev.governance.mask_email(email)")]),
+    (
+        function_rules.NoCircularCalls(),
+        [
+            function("f", body="dev.governance.g(email)"),
+            function("g", body="dev.governance.f(email)"),
+        ],
+    ),
+    (
+        function_rules.FunctionsFitTheirUses(),
+        [function(parameters=[Parameter("n", "int")]), model(ID, MAIL)],
+    ),
+    (function_rules.FunctionsFitTheirUses(), [function(language="python", body="return email"), model(MAIL)]),
+    (function_rules.FunctionsFitTheirUses(), [function(returns="int"), model(MAIL)]),
+    (
+        function_rules.FunctionsFitTheirUses(),
+        [
+            function("mine", parameters=[Parameter("v", "string")]),
+            model(Column("r", "string"), row_filter=RowFilter("dev.governance.mine", ["r"])),
+        ],
+    ),
+]
