@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 
 from benchmarks.measurement import Measurement, best_seconds
-from delta_engine.state.unity_catalog.listed_details import open_table_listing
+from delta_engine.state.unity_catalog.listed_details import open_listings
 from tests.fakes.tables_api import serving
 from tests.integration.thousand_tables import (
     PARALLELISM,
@@ -34,14 +34,14 @@ def measure() -> Iterator[Measurement]:
     runner = SlowRunner(views())
     with _workspace() as host:
         os.environ |= {"DATABRICKS_HOST": host, "DATABRICKS_TOKEN": "x"}
-        listing = open_table_listing()
-        assert listing
-        snapshot(runner, listing)
+        listings = open_listings()
+        assert listings
+        snapshot(runner, listings.tables)
         round_trips = len(runner.statements) + PAGES
         yield Measurement(work="snapshot of 1,000 tables: round trips", value=round_trips, unit="")
         yield Measurement(
             work="snapshot of 1,000 tables at 50 ms a round trip",
-            value=best_seconds(lambda: snapshot(runner, listing)),
+            value=best_seconds(lambda: snapshot(runner, listings.tables)),
             bare=(2 + math.ceil((round_trips - 2) / PARALLELISM)) * ROUND_TRIP_SECONDS,
         )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from delta_engine.models import Schema, Table
+from delta_engine.models import Table
+from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import CatalogState
 
 
@@ -12,8 +13,8 @@ class FixedReader:
     def __init__(self, state: CatalogState) -> None:
         self._state = state
 
-    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
+    def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
         return self._state
 
-    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
+    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
         return self._state

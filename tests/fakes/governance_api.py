@@ -33,11 +33,13 @@ class FakeGovernanceApi:
 
     Args:
         requests: the paths that were asked for.
+        refused: the schemas, catalogs and tables that may not be listed.
     """
 
     catalog: FakeUnityCatalog
     port: int = 0
     requests: list[str] = field(default_factory=list)
+    refused: set[str] = field(default_factory=set)
 
     @property
     def host(self) -> str:
@@ -133,6 +135,12 @@ class _Handler(BaseHTTPRequestHandler):
         query = {key: values[0] for key, values in parse_qs(url.query).items()}
         self.api.requests.append(url.path)
         if url.path == FUNCTIONS:
+            about = f"{query['catalog_name']}.{query['schema_name']}"
+        else:
+            about = unquote(url.path).rpartition("/")[2]
+        if about in self.api.refused:
+            self._answer(403, Dialect.DATABRICKS.error("PERMISSION_DENIED", "no"))
+        elif url.path == FUNCTIONS:
             functions = self.api.functions(query["catalog_name"], query["schema_name"])
             if functions is None:
                 self._answer(404, Dialect.DATABRICKS.error("SCHEMA_DOES_NOT_EXIST", "no"))

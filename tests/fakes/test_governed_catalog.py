@@ -26,12 +26,7 @@ from delta_engine.sql.policies import (
 from delta_engine.state.function_states import FunctionState, function_state_of
 from delta_engine.state.policy_states import policy_state_of
 from delta_engine.state.unity_catalog.policy_descriptions import described_policy, shown_policies
-from delta_engine.state.unity_catalog.routines import (
-    PARAMETERS,
-    ROUTINE_PRIVILEGES,
-    ROUTINES,
-    function_states,
-)
+from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.visibility import Fact, Reader, Sight, facts, untold, view
 
@@ -90,10 +85,8 @@ def tag(catalog: FakeUnityCatalog, column: str, key: str, value: str = "") -> No
 
 
 def read_functions(catalog: FakeUnityCatalog) -> dict[str, FunctionState]:
-    rows = [catalog.run(view.query("dev", ["silver"])) for view in (ROUTINES, PARAMETERS, ROUTINE_PRIVILEGES)]
-    states = function_states(*rows)
-    assert all(isinstance(state, FunctionState) for state in states.values())
-    return {name: state for (_, name), state in states.items() if isinstance(state, FunctionState)}
+    states = UnityCatalogReader(catalog).snapshot([], [MASK]).functions
+    return {key.rpartition(".")[2]: state for key, state in states.items() if state.exists}
 
 
 def refused(catalog: FakeUnityCatalog, sql: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delta_engine.state.unity_catalog.listed_details import open_table_listing
+from delta_engine.state.unity_catalog.listed_details import open_listings
 from tests.fakes.dialects import Dialect
 from tests.fakes.tables_api import serving
 from tests.integration.thousand_tables import (
@@ -25,9 +25,9 @@ def test_a_thousand_tables_take_at_most_sixty_round_trips(
     with serving(listing_api(dialect)) as api:
         monkeypatch.setenv("DATABRICKS_HOST", api.host)
         monkeypatch.setenv("DATABRICKS_TOKEN", "x")
-        listing = open_table_listing()
-        assert listing
-        state = snapshot(runner, listing)
+        listings = open_listings()
+        assert listings
+        state = snapshot(runner, listings.tables)
     assert len(runner.statements) + len(api.pages) <= MOST_ROUND_TRIPS
     assert not [sql for sql in runner.statements if "DESCRIBE" in sql]
     assert len(state.tables) == 1000

@@ -10,12 +10,13 @@ from pyspark.sql import SparkSession
 
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import SqlRunner
-from delta_engine.errors import StatementError
+from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models.functions import Function, Parameter
+from delta_engine.orchestrate.backend import catalog_backend
 from delta_engine.sql.function_bodies import body_problem
 from delta_engine.sql.functions import sql_create_function, sql_describe_function, sql_drop_function
 from delta_engine.sql.text import sql_path
-from delta_engine.state.function_states import function_state_of
+from delta_engine.state.function_states import ABSENT_FUNCTION, function_state_of
 from delta_engine.state.session_functions import described_function
 
 
@@ -87,3 +88,26 @@ def test_a_comment_at_the_end_of_a_body_is_lost(runner: SqlRunner) -> None:
 def test_spark_refuses_other_bodies(runner: SqlRunner, body: str) -> None:
     with pytest.raises(StatementError):
         runner.run(sql_create_function(function("broken", body, X)))
+
+
+def test_a_snapshot_has_the_declared_functions(spark: SparkSession, runner: SqlRunner) -> None:
+    reader = catalog_backend(spark).reader
+    there, missing = function("there", "upper(x)", X), function("missing", "x", X)
+    elsewhere = replace(missing, schema_name="nowhere")
+    runner.run(sql_create_function(there))
+    state = reader.snapshot([], [there, missing, elsewhere])
+    assert state.functions == {
+        there.key: function_state_of(there),
+        missing.key: ABSENT_FUNCTION,
+        elsewhere.key: ABSENT_FUNCTION,
+    }
+    assert state.missing_schemas == {("spark_catalog", "nowhere")}
+
+
+def test_a_table_function_is_refused_if_it_is_declared(spark: SparkSession, runner: SqlRunner) -> None:
+    model = function("rows", "1")
+    runner.run(
+        f"CREATE FUNCTION {sql_path(model.qualified_name.parts)}() RETURNS TABLE(a INT) RETURN SELECT 1"
+    )
+    with pytest.raises(CatalogReadError, match="it is a table function, which the engine does not manage"):
+        catalog_backend(spark).reader.snapshot([], [model])

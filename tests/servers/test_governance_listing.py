@@ -8,17 +8,19 @@ from typing import Any
 
 import pytest
 
-from delta_engine.models import SchemaName
 from delta_engine.models.functions import Function, Parameter
 from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyScope
 from delta_engine.sql.functions import sql_create_function
 from delta_engine.sql.policies import sql_create_policy
+from delta_engine.state.catalog_reader import Other
 from delta_engine.state.function_states import FunctionState, function_state_of
-from delta_engine.state.policy_states import OtherPolicy, policy_state_of
-from delta_engine.state.unity_catalog.governance import GovernanceReader
+from delta_engine.state.policy_states import OtherPolicy, PolicyState, policy_state_of
 from delta_engine.state.unity_catalog.policy_descriptions import listed_policy
-from delta_engine.state.unity_catalog.routines import listed_function
+from delta_engine.state.unity_catalog.routines import ROUTINE_PRIVILEGES, listed_function
+from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.fakes import governance_api
+from tests.fakes.governance_api import FUNCTIONS as FUNCTIONS_PATH
+from tests.fakes.governance_api import POLICIES as POLICIES_PATH
 from tests.fakes.governance_api import FakeGovernanceApi
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
@@ -100,47 +102,71 @@ def test_a_policy_that_grants_is_listed_as_another_one(client: Any, api: FakeGov
     assert listed_policy(info) == OtherPolicy("it is a GRANT policy")
 
 
+def without_conditions(policy: PolicyState) -> PolicyState:
+    return replace(policy, match={}, when=None)
+
+
 def test_both_ways_of_reading_agree(client: Any, api: FakeGovernanceApi) -> None:
-    catalog = api.catalog
-    catalog.run("GRANT EXECUTE ON FUNCTION dev.silver.mask TO `account users`")
-    schemas, scopes = [SchemaName("dev", "silver")], [SCHEMA, PolicyScope("catalog", "dev")]
-    in_sql = GovernanceReader(catalog)
-    described, policies = in_sql.functions(schemas), in_sql.policies(scopes)
-    asked = len(catalog.questions)
-    assert asked == 3 + 2 + len(POLICIES)
-    listing = GovernanceReader(catalog, client.functions, client.policies)
-    listed = listing.functions(schemas)
-    assert [*listed] == [*described]
-    for key, state in listed.items():
-        assert isinstance(state, FunctionState)
-        assert replace(state, owner=None) == described[key]
-    assert listing.policies(scopes).keys() == policies.keys()
-    assert len(catalog.questions) == asked + 1  # the grants
+    api.catalog.run("GRANT EXECUTE ON FUNCTION dev.silver.mask TO `account users`")
+    described = UnityCatalogReader(api.catalog).snapshot([], [*FUNCTIONS, *POLICIES])
+    api.catalog.questions.clear()
+    listed = UnityCatalogReader(api.catalog, governance=client).snapshot([], [*FUNCTIONS, *POLICIES])
+    assert {state.owner for state in listed.functions.values()} == {"ann@example.com"}
+    assert {key: replace(state, owner=None) for key, state in listed.functions.items()} == described.functions
+    assert described.functions["dev.silver.mask"].grants == {"account users": ("EXECUTE",)}
+    assert {key: without_conditions(policy) for key, policy in listed.policies.items()} == {
+        key: without_conditions(policy) for key, policy in described.policies.items()
+    }  # a description spells has_tag in its former way
+    in_sql = [
+        sql for sql in api.catalog.questions if "routine" in sql or "POLICY" in sql or "POLICIES" in sql
+    ]
+    assert in_sql == [ROUTINE_PRIVILEGES.query("dev", ["silver"])]
+    listings = [path for path in api.requests if path.endswith("functions") or "policies" in path]
+    assert {*listings} == {FUNCTIONS_PATH, f"{POLICIES_PATH}SCHEMA/dev.silver", f"{POLICIES_PATH}CATALOG/dev"}
 
 
 class _Unreachable:
-    """A listing that fails, as without a network."""
+    """Listings that fail, as without a network."""
 
-    def list(self, catalog_name: str, schema_name: str, *, include_browse: bool | None = None) -> Any:
+    def __init__(self) -> None:
+        self.asked = 0
+        self.functions = self.policies = self
+
+    def list(
+        self,
+        catalog_name: str,
+        schema_name: str,
+        *,
+        include_browse: bool | None = None,
+        max_results: int | None = None,
+    ) -> Any:
+        self.asked += 1
         raise TimeoutError(f"{catalog_name}.{schema_name}")
 
-    def list_policies(
-        self, on_securable_type: str, on_securable_fullname: str, *, include_inherited: bool | None = None
-    ) -> Any:
+    def list_policies(self, on_securable_type: str, on_securable_fullname: str) -> Any:
+        self.asked += 1
         raise TimeoutError(on_securable_fullname)
 
 
 def test_a_listing_that_fails_is_read_in_sql_from_then_on(api: FakeGovernanceApi) -> None:
-    reader = GovernanceReader(api.catalog, _Unreachable(), _Unreachable())
-    in_sql = GovernanceReader(api.catalog)
-    schemas = [SchemaName("dev", "silver")]
-    assert reader.functions(schemas) == in_sql.functions(schemas)
-    assert reader.policies([SCHEMA]) == in_sql.policies([SCHEMA])
-    assert (reader.function_listing, reader.policy_listing) == (None, None)
+    listing = _Unreachable()
+    reader, in_sql = UnityCatalogReader(api.catalog, governance=listing), UnityCatalogReader(api.catalog)
+    models: list[Other] = [*FUNCTIONS, *POLICIES]
+    assert reader.snapshot([], models) == in_sql.snapshot([], models)
+    asked = listing.asked
+    assert reader.snapshot([], models) == in_sql.snapshot([], models)
+    assert listing.asked == asked
+
+
+def test_what_may_not_be_listed_is_read_in_sql(client: Any, api: FakeGovernanceApi) -> None:
+    api.refused = {"dev.silver"}
+    models: list[Other] = [*FUNCTIONS, *POLICIES]
+    state = UnityCatalogReader(api.catalog, governance=client).snapshot([], models)
+    assert state == UnityCatalogReader(api.catalog).snapshot([], models)
 
 
 def test_a_hidden_function_is_listed_without_its_body(client: Any, api: FakeGovernanceApi) -> None:
     api.catalog.user = "bob"
     api.catalog.hides_bodies = True
-    states = GovernanceReader(api.catalog, client.functions).functions([SchemaName("dev", "silver")])
-    assert {state.body for state in states.values() if isinstance(state, FunctionState)} == {None}
+    states = UnityCatalogReader(api.catalog, governance=client).snapshot([], FUNCTIONS).functions
+    assert {state.body for state in states.values()} == {None}

@@ -42,6 +42,10 @@ _MISSING_CATALOG: Final = (
     "REQUIRES_SINGLE_PART_NAMESPACE",  # open-source Spark, which interprets an unknown catalog as a schema
 )
 _MISSING_SCHEMA: Final = ("SCHEMA_NOT_FOUND", "SCHEMA_DOES_NOT_EXIST")
+_MISSING_FUNCTION: Final = (
+    "ROUTINE_NOT_FOUND",
+    "UNRESOLVED_ROUTINE",  # measured on Spark 4.1.1 for DESCRIBE FUNCTION
+)
 _EXISTING_TABLE: Final = (
     "TABLE_OR_VIEW_ALREADY_EXISTS",
     "DELTA_TABLE_ALREADY_EXISTS",
@@ -208,6 +212,9 @@ is_missing_table: Question = partial(_names, _MISSING_TABLE)
 
 is_unregistered_table: Question = partial(_names, _UNREGISTERED)
 """Whether a catalog has no table of that name."""
+
+is_missing_function: Question = partial(_names, _MISSING_FUNCTION)
+"""Whether a function does not exist."""
 
 is_missing_files: Question = partial(_names, _MISSING_FILES)
 """Whether a table has no files, or no log. A catalog may still have its name."""

@@ -63,6 +63,12 @@ class PolicyScope:
         """The parts of the name, in lower case."""
         return tuple(self.key.split("."))
 
+    @property
+    def above(self) -> tuple[PolicyScope, ...]:
+        """The catalog and the schema that the scope is in, whose policies reach its tables too."""
+        kinds = list(ScopeKind)[: len(self.parts) - 1]
+        return tuple(PolicyScope(kind, ".".join(self.parts[: kind.parts])) for kind in kinds)
+
     def covers(self, table: str) -> bool:
         """Whether a table, by its key, is the scope or inside it."""
         return f"{table}.".startswith(f"{self.key}.")

@@ -37,7 +37,8 @@ from delta_engine.state.table_queries import (
     TableQueries,
     TableVersionReader,
 )
-from delta_engine.state.unity_catalog.listed_details import TableListing, open_table_listing
+from delta_engine.state.unity_catalog.governance import GovernanceListing
+from delta_engine.state.unity_catalog.listed_details import TableListing, open_listings
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from delta_engine.state.view_definitions import NO_VIEWS, ViewDefinitionReader
 
@@ -98,11 +99,15 @@ def databricks_backend(
     parallelism: int = 4,
     platform_version: Callable[[], str] = lambda: "unknown",
     listing: TableListing | None = None,
+    governance: GovernanceListing | None = None,
     capabilities: Capabilities = DATABRICKS,
 ) -> Backend:
-    """Return Unity Catalog behind any runner, serverless included. Without `listing`, SQL describes every table."""
+    """Return Unity Catalog behind any runner, serverless included. Without `listing`, SQL describes every table.
+
+    Without `governance`, SQL describes every function and policy.
+    """
     addressing = CatalogAddressing()
-    reader = UnityCatalogReader(runner, parallelism=parallelism, listing=listing)
+    reader = UnityCatalogReader(runner, parallelism=parallelism, listing=listing, governance=governance)
     queries = TableQueries(runner, addressing, parallelism=parallelism)
     return Backend(
         runner=runner,
@@ -146,11 +151,13 @@ def open_warehouse_backend(
             notify=notify,
         )
     )
+    listings = open_listings(warehouse.profile)
     backend = databricks_backend(
         runner,
         parallelism=parallelism,
         platform_version=lambda: _warehouse_version(runner),
-        listing=open_table_listing(warehouse.profile),
+        listing=listings.tables if listings else None,
+        governance=listings,
     )
     return replace(backend, host=workspace.config.host or "")
 

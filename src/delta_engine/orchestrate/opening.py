@@ -33,7 +33,7 @@ from delta_engine.orchestrate.histories import DriftHistory, RunHistory
 from delta_engine.orchestrate.project import Project
 from delta_engine.orchestrate.runs import Environment
 from delta_engine.state.delta_log_reader import reads_without_spark
-from delta_engine.state.unity_catalog.listed_details import open_table_listing
+from delta_engine.state.unity_catalog.listed_details import open_listings
 from delta_engine.validation.costs import CostEstimator
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.protected_data import ProtectedData
@@ -91,11 +91,13 @@ def open_backend(
             session = spark or open_databricks_session()
             runner = SparkSqlRunner(session)
             runtime = databricks_runtime(runner)
+            listings = open_listings()
             backend = databricks_backend(
                 decorate(runner),
                 parallelism=parallelism,
                 platform_version=lambda: f"databricks runtime {runtime or 'unknown'}",
-                listing=open_table_listing(),
+                listing=listings.tables if listings else None,
+                governance=listings,
                 capabilities=on_runtime(runtime),
             )
             return replace(backend, host=workspace_host(session))

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from delta_engine.backends.sql_runner import query_each
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
 from delta_engine.models import Part, QualifiedName, Schema, Table
+from delta_engine.models.functions import Function
 from delta_engine.models.parts import joined_grants
+from delta_engine.models.policies import AbacPolicy
 from delta_engine.models.types import NOT_MANAGED, first_unsupported
 from delta_engine.state.states import CatalogState, TableState
+
+Other: TypeAlias = Schema | Function | AbacPolicy
+"""A model of a securable other than a table."""
 
 
 class CatalogReader(Protocol):
@@ -34,18 +39,19 @@ class CatalogReader(Protocol):
 
 @runtime_checkable
 class PlatformReader(CatalogReader, Protocol):
-    """Reads what exists on a platform: tables, schemas, and tables that have just changed."""
+    """Reads what exists on a platform: securables of every kind, and those that have just changed."""
 
-    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
-        """Return the state of every model's table and schema; schemas only if the platform stores details of them.
+    def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+        """Return the state of every model's securable; schemas only if the platform stores details of them.
 
         Args:
-            schemas: further schemas to read, with or without tables.
+            others: models of further securables. Functions and policies that no model declares are read too, in the
+                schemas and scopes of those that are declared.
         """
         ...
 
-    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
-        """Return the state of tables just changed, as far as possible from the tables; other sources may lag."""
+    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+        """Return the state of securables just changed, as far as possible from themselves; other sources may lag."""
         ...
 
 
@@ -75,16 +81,14 @@ class TableLister(Protocol):
         ...
 
 
-def snapshot_by(
-    reader: CatalogReader, models: Sequence[Table], schemas: Sequence[Schema] = ()
-) -> CatalogState:
-    """Return the snapshot of a reader; one that reads no schemas knows nothing about them.
+def snapshot_by(reader: CatalogReader, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+    """Return the snapshot of a reader; one that reads only tables knows nothing about others.
 
     Raises:
         CatalogReadError: an injected reader leaves out a table.
     """
     if isinstance(reader, PlatformReader):
-        return reader.snapshot(models, schemas)
+        return reader.snapshot(models, others)
     observed = reader.snapshot(models)
     for model in models:
         if model.key not in observed.tables:
@@ -104,13 +108,13 @@ def direct_snapshot_by(reader: CatalogReader, models: Sequence[Table]) -> Catalo
 
 
 def snapshot_with_former_names(
-    reader: CatalogReader, models: Sequence[Table], schemas: Sequence[Schema] = ()
+    reader: CatalogReader, models: Sequence[Table], others: Sequence[Other] = ()
 ) -> CatalogState:
     """Return a snapshot that also finds tables under the names from which models rename them.
 
     Such a table has its model's name as key, and a `former_name`. A pending rename costs a second snapshot.
     """
-    observed = snapshot_by(reader, models, schemas)
+    observed = snapshot_by(reader, models, others)
     listed = {name.key: name for name in observed.other_tables}
     formers = {
         model.qualified_name.key: listed[former.key]
@@ -140,30 +144,37 @@ def snapshot_with_former_names(
 def readable_snapshot(
     reader: CatalogReader,
     models: Sequence[Table],
-    schemas: Sequence[Schema] = (),
+    others: Sequence[Other] = (),
     *,
     required: Collection[str] = (),
 ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
-    """Return a snapshot of the readable tables, and why others are unreadable, at the cost of a second snapshot.
+    """Return a snapshot of what is readable, and why the rest is not, at the cost of a second snapshot.
 
     Args:
         required: the names of tables that have to be readable.
 
     Raises:
-        CatalogReadError, RefusalGroup: a catalog or a required table is unreadable.
+        CatalogReadError, RefusalGroup: a catalog, a schema or a required table is unreadable.
     """
     try:
-        return snapshot_with_former_names(reader, models, schemas), ()
+        return snapshot_with_former_names(reader, models, others), ()
     except CatalogReadError as error:
         refusals = error.refusals
-        if any(refusal.table is None for refusal in refusals):
+        names = {_place(model) for model in others if not isinstance(model, Schema)}
+        if any(refusal.table is None and refusal.securable not in names for refusal in refusals):
             raise
         raise_all(refusal for refusal in refusals if refusal.table in required)
-    unreadable = {refusal.table for refusal in refusals}
+    unreadable = {refusal.table or refusal.securable for refusal in refusals}
     readable = [model for model in models if str(model.qualified_name) not in unreadable]
-    if not readable and not schemas:
+    readable_others = [model for model in others if _place(model) not in unreadable]
+    if not readable and not readable_others:
         return CatalogState(tables={}), refusals
-    return snapshot_with_former_names(reader, readable, schemas), refusals
+    return snapshot_with_former_names(reader, readable, readable_others), refusals
+
+
+def _place(model: Other) -> str:
+    """Return how refusals name a securable that is not a table."""
+    return f"{model.qualified_name.kind} {model.qualified_name}"
 
 
 def with_tables_read(

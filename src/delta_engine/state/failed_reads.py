@@ -8,6 +8,8 @@ from delta_engine.backends import error_conditions
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import QualifiedName
+from delta_engine.models.functions import FunctionName
+from delta_engine.models.policies import PolicyName
 
 _MOST_FAILED: Final = 8
 """How many tables may fail in a row. Each may take a timeout, and there may be thousands."""
@@ -76,6 +78,29 @@ def unknown_form(table: QualifiedName, error: ValueError) -> CatalogReadError:
     )
     refusal.__cause__ = error
     return refusal
+
+
+def unreadable(name: FunctionName | PolicyName, error: StatementError) -> CatalogReadError:
+    """Return why a function or a policy cannot be read."""
+    of = f"function {name}" if isinstance(name, FunctionName) else str(name.scope)
+    way_out = f"Ask for MANAGE on {of}." if error_conditions.is_forbidden(error) else _RUN_AGAIN
+    refusal = CatalogReadError(
+        f"it cannot be read: {error.first_line}", securable=f"{name.kind} {name}", way_out=way_out
+    )
+    refusal.__cause__ = error
+    return refusal
+
+
+def not_managed(name: FunctionName | PolicyName, reason: str) -> CatalogReadError:
+    """Return the refusal of a declared name that has something which the engine does not manage."""
+    return CatalogReadError(
+        f"{reason}, which the engine does not manage",
+        securable=f"{name.kind} {name}",
+        way_out=f"Rename the {name.kind} in the model, or leave it out of the models.",
+    )
+
+
+_RUN_AGAIN: Final = "Run it again. If it persists, report it."
 
 
 def _of_every_table(error: StatementError, outcome: str) -> StatementError:

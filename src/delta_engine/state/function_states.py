@@ -25,6 +25,7 @@ class FunctionState:
         owner: None if the platform has no owners, or shows none.
         grants: the privileges granted on the function itself, by principal.
         tags: empty where the platform does not show them.
+        shows_tags: whether the platform shows tags.
     """
 
     exists: bool = True
@@ -37,6 +38,7 @@ class FunctionState:
     owner: str | None = None
     grants: Grants = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
+    shows_tags: bool = field(default=True, compare=False)
     audit: Audit = field(default=NO_AUDIT, compare=False)
 
     def __post_init__(self) -> None:

@@ -47,9 +47,10 @@ def described_function(name: FunctionName, rows: Sequence[Row]) -> FunctionState
             comment=facts.get(f"{_PREFIX}comment", ""),
         )
     except (KeyError, ValueError) as error:
-        reason = f"function {name}: its description is not of the measured form: {error}"
         raise CatalogReadError(
-            reason, way_out="Report it, with what DESCRIBE FUNCTION EXTENDED returns."
+            f"its description is not of the measured form: {error}",
+            securable=f"{name.kind} {name}",
+            way_out="Report it, with what DESCRIBE FUNCTION EXTENDED returns.",
         ) from error
 
 

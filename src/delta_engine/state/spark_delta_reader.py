@@ -23,9 +23,11 @@ from delta_engine.backends import error_conditions
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
 from delta_engine.backends.spark_catalogs import catalog_way_out
 from delta_engine.backends.spark_sql_runner import DeltaSchema
-from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.backends.sql_runner import SqlRunner, query_each
 from delta_engine.errors import CatalogReadError, StatementError, raise_all
 from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models.functions import Function, FunctionName
+from delta_engine.sql.functions import sql_describe_function
 from delta_engine.sql.queries import (
     sql_at_location,
     sql_describe_table,
@@ -35,8 +37,16 @@ from delta_engine.sql.queries import (
 )
 from delta_engine.state import interpretation
 from delta_engine.state.audits import NO_AUDIT, Audit
-from delta_engine.state.catalog_reader import Listing, read_tables, unmanaged_types
-from delta_engine.state.failed_reads import FailedReads, unknown_form
+from delta_engine.state.catalog_reader import Listing, Other, read_tables, unmanaged_types
+from delta_engine.state.failed_reads import (
+    FailedReads,
+    not_managed,
+    require_answers,
+    unknown_form,
+    unreadable,
+)
+from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState, OtherRoutine
+from delta_engine.state.session_functions import described_function
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.state.table_descriptions import (
     ColumnDescription,
@@ -252,11 +262,16 @@ class SparkDeltaReader:
             else CatalogFinder(runner, classes)
         )
 
-    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
-        """Return the state of every model's table; see `CatalogReader.snapshot`."""
+    def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+        """Return the state of every model's table and function; see `PlatformReader.snapshot`."""
         names = [model.qualified_name for model in models]
-        pairs = {_schema_of(name) for name in names}
-        pairs |= {(schema.catalog_name.lower(), schema.schema_name.lower()) for schema in schemas}
+        functions = [model.qualified_name for model in others if isinstance(model, Function)]
+        pairs = {_schema_of(name) for name in names} | {_schema_of(name) for name in functions}
+        pairs |= {
+            (model.catalog_name.lower(), model.schema_name.lower())
+            for model in others
+            if isinstance(model, Schema)
+        }
         missing = self._finder.missing_schemas(pairs)
         odd = {pair: spelling for pair, spelling in missing.items() if spelling is not None}
         raise_all(_odd_schema(pair, odd[pair]) for pair in sorted(odd.keys() - {*map(_schema_of, names)}))
@@ -277,11 +292,12 @@ class SparkDeltaReader:
             missing_schemas=frozenset(missing),
             other_tables=found_tables.others,
             audits=found_tables.audits,
+            functions=self._functions(functions, missing),
         )
 
-    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
+    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
         """Return the same as `snapshot`, because no source lags."""
-        return self.snapshot(models)
+        return self.snapshot(models, others)
 
     def relations_in(self, catalog: str, schemas: Collection[str] | None = None) -> Listing:
         """Return what schemas hold; see `TableLister.relations_in`. Catalogs list views as tables."""
@@ -371,6 +387,30 @@ class SparkDeltaReader:
         self._failed_reads.note_read()
         return state
 
+    def _functions(
+        self, names: Sequence[FunctionName], missing: Collection[_SchemaPair]
+    ) -> Mapping[str, FunctionState]:
+        present = [name for name in names if _schema_of(name) not in missing]
+        answers = query_each(self._function, present, self._parallelism)
+        raise_all(answer for _, answer in answers if isinstance(answer, CatalogReadError))
+        states = {name.key: answer for name, answer in answers if isinstance(answer, FunctionState)}
+        return {name.key: states.get(name.key, ABSENT_FUNCTION) for name in names}
+
+    def _function(self, name: FunctionName) -> FunctionState | CatalogReadError:
+        """Return a function of the session catalog, or why it is not readable."""
+        try:
+            described = described_function(name, self._runner.run(sql_describe_function(name)))
+        except CatalogReadError as refusal:
+            return refusal
+        except StatementError as error:
+            if error_conditions.is_missing_function(error):
+                return ABSENT_FUNCTION
+            require_answers(error, f"function {name}")
+            return unreadable(name, error)
+        return (
+            not_managed(name, f"it is {described.kind}") if isinstance(described, OtherRoutine) else described
+        )
+
     def _location(self, details: Mapping[str, str]) -> str | None:
         """Return the location of an external table; None for a table by path, whose name is its location."""
         is_external = details.get("Type") == "EXTERNAL" and isinstance(self._addressing, CatalogAddressing)
@@ -413,7 +453,7 @@ def _in_odd_schema(table: QualifiedName, spelling: str) -> CatalogReadError:
     )
 
 
-def _schema_of(name: QualifiedName) -> tuple[str, str]:
+def _schema_of(name: QualifiedName | FunctionName) -> _SchemaPair:
     return name.catalog.lower(), name.schema.lower()
 
 

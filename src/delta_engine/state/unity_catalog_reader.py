@@ -11,15 +11,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from delta_engine.backends.sql_runner import Row, SqlRunner, query_threads
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
-from delta_engine.models import Grants, QualifiedName, Schema, SchemaName, SecurableName, Table
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models.functions import Function
+from delta_engine.models.policies import AbacPolicy, PolicyScope
 from delta_engine.sql.governance import sql_describe_schema
 from delta_engine.sql.tables import sql_schema
 from delta_engine.state.audits import Audit
-from delta_engine.state.catalog_reader import Listing, unmanaged_types
+from delta_engine.state.catalog_reader import Listing, Other, unmanaged_types
 from delta_engine.state.failed_reads import require_answers, unknown_form
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
@@ -30,6 +34,8 @@ from delta_engine.state.unity_catalog.details import (
     needs_description,
     schema_details,
 )
+from delta_engine.state.unity_catalog.governance import GovernanceListing, GovernanceReader
+from delta_engine.state.unity_catalog.governed_states import ask_functions, ask_policies
 from delta_engine.state.unity_catalog.information_schema import (
     INFORMATION_SCHEMA,
     KEY_COLUMN_USAGE,
@@ -55,7 +61,7 @@ from delta_engine.state.unity_catalog.information_schema import (
 )
 from delta_engine.state.unity_catalog.keys import key_rows
 from delta_engine.state.unity_catalog.listed_details import ListedDetailsReader, TableListing
-from delta_engine.state.unity_catalog.show_grants import expected_grants, granted_rows
+from delta_engine.state.unity_catalog.show_grants import GrantedName, expected_grants, granted_rows
 from delta_engine.state.unity_catalog.table_states import (
     TableRows,
     audit,
@@ -70,51 +76,57 @@ _ViewRows = Mapping[View, Sequence[Row]]
 _GrantRows = Mapping[str, Sequence[Row]]
 """The rows of grants, by the key of their table or schema."""
 
+_State = TypeVar("_State")
+
 
 class UnityCatalogReader:
-    """Reads tables and schemas of Unity Catalog.
+    """Reads the securables of Unity Catalog.
 
     Args:
         parallelism: the largest number of round trips at a time.
         listing: databricks-sdk's listing of tables; without it, SQL describes every table.
+        governance: databricks-sdk's listings of functions and policies; without them, SQL reads the same.
     """
 
     def __init__(
-        self, runner: SqlRunner, *, parallelism: int = 4, listing: TableListing | None = None
+        self,
+        runner: SqlRunner,
+        *,
+        parallelism: int = 4,
+        listing: TableListing | None = None,
+        governance: GovernanceListing | None = None,
     ) -> None:
         self._runner = runner
+        self._governance = GovernanceReader(runner, governance)
         self._parallelism = parallelism
         self._described = DescribedDetailsReader(runner)
         self._details = ListedDetailsReader(listing, self._described) if listing else self._described
 
     @no_garbage_collection()
     def snapshot(
-        self, models: Sequence[Table], schemas: Sequence[Schema] = (), *, directly: bool = False
+        self, models: Sequence[Table], others: Sequence[Other] = (), *, directly: bool = False
     ) -> CatalogState:
-        """Return the state of every model's table, and of schemas; see `CatalogReader.snapshot`."""
-        names = [model.qualified_name for model in models]
+        """Return the state of every model's securable; see `PlatformReader.snapshot`.
+
+        Functions and policies cost a query only if there are models of them.
+        """
         details = self._described if directly else self._details
-        expected = expected_grants((*models, *schemas))
-        described = {schema.key for schema in schemas if needs_description(schema)}
         answers = []
-        for catalog, catalog_schemas in _schemas_by_catalog(names, schemas).items():
-            within = [name for name in names if name.catalog.lower() == catalog]
-            reading = _CatalogReading(catalog, self._runner, parallelism=self._parallelism)
-            answers.append(
-                reading.read(within, catalog_schemas, details, expected, described, directly=directly)
-            )
-        read = _combined(names, [state for state, _ in answers])
+        for catalog, asked in _by_catalog(models, others).items():
+            reading = _CatalogReading(catalog, self._runner, self._governance, parallelism=self._parallelism)
+            answers.append(reading.read(asked, details, directly=directly))
+        read = _combined([model.qualified_name for model in models], [state for state, _ in answers])
         unreadable = (refusal for _, refusals in answers for refusal in refusals)
         raise_all((*unreadable, *unmanaged_types(models, read.tables)))
         return read
 
-    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
-        """Return the state of tables just changed; see `CatalogReader.snapshot_directly`.
+    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+        """Return the state of securables just changed; see `PlatformReader.snapshot_directly`.
 
         Tags, masks, row filters, owners and grants come from the views, which may lag, and so do keys on runtimes
         before 17.3. SHOW GRANTS completes the grants. All other parts come from the tables themselves.
         """
-        return self.snapshot(models, directly=True)
+        return self.snapshot(models, others, directly=True)
 
     def at_location(self, table: QualifiedName, location: str) -> TableState | None:
         """Return the Delta table at a location; see `LocationReader.at_location`."""
@@ -140,58 +152,105 @@ class UnityCatalogReader:
         )
 
 
+@dataclass(slots=True)
+class _Asked:
+    """What is asked of one catalog."""
+
+    tables: list[Table] = field(default_factory=list)
+    declared_schemas: list[Schema] = field(default_factory=list)
+    functions: list[Function] = field(default_factory=list)
+    policies: list[AbacPolicy] = field(default_factory=list)
+
+    @property
+    def schemas(self) -> set[str]:
+        """The schemas of all that is asked, in lower case."""
+        models: list[Table | Schema | Function] = [*self.tables, *self.declared_schemas, *self.functions]
+        of_policies = {policy.scope.parts[1] for policy in self.policies if len(policy.scope.parts) > 1}
+        return {model.schema_name.lower() for model in models} | of_policies
+
+
 class _CatalogReading:
     """One reading of one catalog, whose name is in lower case."""
 
-    def __init__(self, catalog: str, runner: SqlRunner, *, parallelism: int) -> None:
+    def __init__(
+        self, catalog: str, runner: SqlRunner, governance: GovernanceReader, *, parallelism: int
+    ) -> None:
         self._catalog = catalog
         self._runner = runner
+        self._governance = governance
         self._parallelism = parallelism
         self._views = InformationSchemaReader(catalog, runner, parallelism=parallelism)
 
     def read(
+        self, asked: _Asked, details: TableDetailsReader, *, directly: bool
+    ) -> tuple[CatalogState, Sequence[RefusedError]]:
+        """Return the state of what is asked, and refusals.
+
+        Read `directly`, descriptions win over the views, also for tables that the views do not show.
+        """
+        schemas = asked.schemas
+        schemata, tables = self._views.existing(schemas, accepts_hidden=directly) if schemas else ({}, {})
+        missing = frozenset((self._catalog, schema) for schema in schemas - schemata.keys())
+        with query_threads(self._parallelism) as pool:
+            policies = ask_policies(
+                self._governance, pool, asked.policies, lambda scope: _exists(scope, schemata, tables)
+            )
+            functions = ask_functions(
+                self._governance, pool, self._views.query, asked.functions, schemata.keys()
+            )
+            state, refusals = (
+                self._read(pool, asked, schemata, tables, details, directly=directly)
+                if schemata
+                else (CatalogState(tables={}), ())
+            )
+            of_policies, of_functions = policies(), functions()
+        return (
+            replace(
+                state,
+                missing_schemas=missing,
+                functions=of_functions.states,
+                policies=of_policies.states,
+                other_routines=of_functions.others,
+                other_policies=of_policies.others,
+            ),
+            [*refusals, *of_functions.refusals, *of_policies.refusals],
+        )
+
+    def _read(
         self,
-        names: Sequence[QualifiedName],
-        schemas: set[str],
+        pool: Executor,
+        asked: _Asked,
+        schemata: Mapping[str, Row],
+        tables: Mapping[TableKey, Row],
         details: TableDetailsReader,
-        expected: Mapping[str, Grants],
-        described: Collection[str],
         *,
         directly: bool,
     ) -> tuple[CatalogState, Sequence[RefusedError]]:
-        """Return the state of tables and schemas (lower case, at least those of the tables), and refusals.
-
-        `expected` are the grants to request beyond the views, `described` the keys of the schemas to describe. Read
-        `directly`, descriptions win over the views, also for tables that the views do not show.
-        """
-        schemata, tables = self._views.existing(schemas, accepts_hidden=directly)
-        missing = frozenset((self._catalog, schema) for schema in schemas - schemata.keys())
-        if not schemata:
-            return CatalogState(tables={}, missing_schemas=missing), ()
+        """Return the state of tables and schemas, and refusals."""
+        names = [model.qualified_name for model in asked.tables]
         readable, refusals = _readable(names, tables, schemata if directly else {})
-        with query_threads(self._parallelism) as pool:
-            asked = (*OF_SCHEMAS, *OF_TABLES) if readable else OF_SCHEMAS
-            queries = {view: pool.submit(self._views.query, view, schemata.keys()) for view in asked}
-            of_tables = [pool.submit(query) for query in details.queries(readable)]
-            of_schemas = {
-                schema: pool.submit(self._describe, schema)
-                for schema in schemata
-                if f"{self._catalog}.{schema}" in described
-            }
-            views = {view: query.result() for view, query in queries.items()}
-            shown = self._shown_grants(readable, schemata.keys(), views)
-            granted, of_grants = granted_rows(shown, expected, self._runner, pool)
-            rows = {
-                table_rows.name.key: table_rows for table_rows in self._rows(readable, tables, views, granted)
-            }
-            answers = {key: answer for query in of_tables for key, answer in query.result().items()}
-            schema_answers = {schema: query.result() for schema, query in of_schemas.items()}
+        queried = (*OF_SCHEMAS, *OF_TABLES) if readable else OF_SCHEMAS
+        queries = {view: pool.submit(self._views.query, view, schemata.keys()) for view in queried}
+        of_tables = [pool.submit(query) for query in details.queries(readable)]
+        of_schemas = {
+            schema.schema_name.lower(): pool.submit(self._describe, schema.schema_name.lower())
+            for schema in asked.declared_schemas
+            if schema.schema_name.lower() in schemata and needs_description(schema)
+        }
+        views = {view: query.result() for view, query in queries.items()}
+        shown = self._shown_grants(readable, schemata.keys(), views)
+        expected = expected_grants((*asked.tables, *asked.declared_schemas))
+        granted, of_grants = granted_rows(shown, expected, self._runner, pool)
+        rows = {
+            table_rows.name.key: table_rows for table_rows in self._rows(readable, tables, views, granted)
+        }
+        answers = {key: answer for query in of_tables for key, answer in query.result().items()}
+        schema_answers = {schema: query.result() for schema, query in of_schemas.items()}
         states = {key: _state(rows[key], answer, directly=directly) for key, answer in answers.items()}
         unreadable = [refused for key in rows if isinstance(refused := states.get(key), CatalogReadError)]
         others = _audits(self._catalog, tables)
         state = CatalogState(
             tables={key: state for key, state in states.items() if isinstance(state, TableState)},
-            missing_schemas=missing,
             other_tables=tuple(others),
             audits={name.key: audit for name, audit in others.items()},
             schema_states=self._schema_states(schemata, views, granted, schema_answers),
@@ -211,9 +270,9 @@ class _CatalogReading:
 
     def _shown_grants(
         self, tables: Sequence[QualifiedName], schemas: Collection[str], views: _ViewRows
-    ) -> Mapping[SecurableName, Sequence[Row]]:
+    ) -> Mapping[GrantedName, Sequence[Row]]:
         of_tables, of_schemas = by_table(views.get(TABLE_PRIVILEGES, ())), by_schema(views[SCHEMA_PRIVILEGES])
-        shown: dict[SecurableName, Sequence[Row]] = {
+        shown: dict[GrantedName, Sequence[Row]] = {
             name: of_tables.get(table_key(name.schema, name.table), ()) for name in tables
         }
         return shown | {SchemaName(self._catalog, schema): of_schemas.get(schema, ()) for schema in schemas}
@@ -266,13 +325,30 @@ class _CatalogReading:
         }
 
 
-def _schemas_by_catalog(names: Iterable[QualifiedName], schemas: Iterable[Schema]) -> Mapping[str, set[str]]:
-    by_catalog: dict[str, set[str]] = defaultdict(set)
-    for name in names:
-        by_catalog[name.catalog.lower()].add(name.schema.lower())
-    for schema in schemas:
-        by_catalog[schema.catalog_name.lower()].add(schema.schema_name.lower())
+def _by_catalog(models: Iterable[Table], others: Iterable[Other]) -> Mapping[str, _Asked]:
+    """Return what is asked of each catalog, by their names in lower case."""
+    by_catalog: dict[str, _Asked] = defaultdict(_Asked)
+    for model in (*models, *others):
+        match model:
+            case Table():
+                by_catalog[model.catalog_name.lower()].tables.append(model)
+            case Schema():
+                by_catalog[model.catalog_name.lower()].declared_schemas.append(model)
+            case Function():
+                by_catalog[model.catalog_name.lower()].functions.append(model)
+            case AbacPolicy():
+                by_catalog[model.scope.parts[0]].policies.append(model)
     return {catalog: by_catalog[catalog] for catalog in sorted(by_catalog)}
+
+
+def _exists(scope: PolicyScope, schemata: Collection[str], tables: Collection[TableKey]) -> bool:
+    """Whether the scope of a policy exists in a catalog that does."""
+    match scope.parts:
+        case (_, schema):
+            return schema in schemata
+        case (_, schema, table):
+            return (schema, table) in tables
+    return True
 
 
 def _combined(names: Sequence[QualifiedName], catalogs: Sequence[CatalogState]) -> CatalogState:
@@ -288,8 +364,16 @@ def _combined(names: Sequence[QualifiedName], catalogs: Sequence[CatalogState]) 
         audits={
             key: audit for catalog in catalogs for key, audit in catalog.audits.items() if key not in states
         },
-        schema_states={key: state for catalog in catalogs for key, state in catalog.schema_states.items()},
+        schema_states=_merged(catalog.schema_states for catalog in catalogs),
+        functions=_merged(catalog.functions for catalog in catalogs),
+        policies=_merged(catalog.policies for catalog in catalogs),
+        other_routines=_merged(catalog.other_routines for catalog in catalogs),
+        other_policies=_merged(catalog.other_policies for catalog in catalogs),
     )
+
+
+def _merged(parts: Iterable[Mapping[str, _State]]) -> Mapping[str, _State]:
+    return {key: state for part in parts for key, state in part.items()}
 
 
 def _state(rows: TableRows, answer: Answer, *, directly: bool) -> TableState | CatalogReadError | None:

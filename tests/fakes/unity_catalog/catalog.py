@@ -14,11 +14,23 @@ from typing_extensions import assert_never
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
-from delta_engine.models import QualifiedName, Reference, Schema, Table
+from delta_engine.models import (
+    AbacPolicy,
+    Function,
+    PolicyName,
+    PolicyScope,
+    QualifiedName,
+    Reference,
+    Table,
+)
+from delta_engine.models.policies import ScopeKind
 from delta_engine.state.audits import NO_AUDIT, Audit
-from delta_engine.state.function_states import FunctionState
+from delta_engine.state.catalog_reader import Other
+from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState
+from delta_engine.state.policy_states import ABSENT_POLICY, PolicyState
 from delta_engine.state.principals import ALL_ACCOUNT_USERS, Permissions
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
+from delta_engine.state.unity_catalog.policy_descriptions import described_policy
 from tests.fakes.unity_catalog import (
     columns,
     constraints,
@@ -174,10 +186,10 @@ class FakeUnityCatalog:
         """Let somebody write rows into a table."""
         self.histories.write(table.key, operation, "jo", self.stored(table.key).state)
 
-    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
+    def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
         names = [model.qualified_name for model in models]
-        pairs = {(name.catalog.lower(), name.schema.lower()) for name in names}
-        pairs |= {(schema.catalog_name.lower(), schema.schema_name.lower()) for schema in schemas}
+        of_schemas = (model for model in others if not isinstance(model, AbacPolicy))
+        pairs = {(model.catalog_name.lower(), model.schema_name.lower()) for model in (*models, *of_schemas)}
         asked = {name.key: self._read(name.key) for name in names}
         beside = [table for table in self.tables.values() if (table.name.catalog, table.name.schema) in pairs]
         return CatalogState(
@@ -187,10 +199,27 @@ class FakeUnityCatalog:
             schema_states={
                 name: self.schemas[name] for name in map(".".join, sorted(pairs)) if name in self.schemas
             },
+            functions=self._read_functions([model for model in others if isinstance(model, Function)]),
+            policies=self._read_policies([model for model in others if isinstance(model, AbacPolicy)]),
         )
 
-    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
-        return self.snapshot(models)
+    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+        return self.snapshot(models, others)
+
+    def _read_functions(self, models: Sequence[Function]) -> Mapping[str, FunctionState]:
+        schemas = {f"{model.catalog_name}.{model.schema_name}.".lower() for model in models}
+        present = {key: state for key, state in self.functions.items() if key.startswith(tuple(schemas))}
+        return {**{model.key: ABSENT_FUNCTION for model in models}, **present}
+
+    def _read_policies(self, models: Sequence[AbacPolicy]) -> Mapping[str, PolicyState]:
+        read: dict[str, PolicyState] = {model.key: ABSENT_POLICY for model in models}
+        for policy in self.policies:
+            if any(f"{model.scope.key}.".startswith(f"{policy.securable}.") for model in models):
+                state = described_policy(policy.as_description())
+                if isinstance(state, PolicyState):
+                    kind = list(ScopeKind)[policy.securable.count(".")]
+                    read[PolicyName(PolicyScope(kind, policy.securable), policy.name).key] = state
+        return read
 
     def stored(self, key: str) -> Stored:
         """Return a table with the foreign keys that point at it."""

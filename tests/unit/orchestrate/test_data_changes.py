@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from delta_engine.aspects.backfill_actions import DropFormerColumn, ExpandColumn, FillColumn
-from delta_engine.models import Column, Schema, Table
+from delta_engine.models import Column, Table
 from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import CatalogState, TableState
 from tests.builders.engines import engine_on
 from tests.builders.models import catalog_of, orders
@@ -24,10 +25,10 @@ class LaggingReader:
     def __init__(self) -> None:
         self.read_directly: list[str] = []
 
-    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
+    def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
         return catalog_of(models, *(BEFORE for _ in models))
 
-    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
+    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
         self.read_directly += [model.key for model in models]
         return catalog_of(models, *(SWAPPED for _ in models))
 

@@ -6,11 +6,16 @@ import json
 
 import pytest
 
-from delta_engine.errors import CatalogReadError
-from delta_engine.models.functions import FunctionName, Parameter
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.spark_sql_runner import DeltaSchema
+from delta_engine.errors import CatalogReadError, StatementError
+from delta_engine.models import Function, FunctionName, Parameter, Schema
 from delta_engine.models.types import AtomicType
+from delta_engine.state.catalog_reader import readable_snapshot
 from delta_engine.state.function_states import FunctionState, OtherRoutine
 from delta_engine.state.session_functions import described_function
+from delta_engine.state.spark_delta_reader import SparkDeltaReader
+from tests.fakes.recording_sql_runner import Answer, ScriptedSqlRunner
 
 NAME = FunctionName("spark_catalog", "g", "m")
 
@@ -104,3 +109,49 @@ def test_another_form_is_refused(usage: str) -> None:
 def test_parameters_that_no_tokenizer_reads_are_refused() -> None:
     with pytest.raises(CatalogReadError, match="its parameters are"):
         described_function(NAME, rows(inputParam="a STRING COMMENT 'open"))
+
+
+def reader_of(answer: Answer) -> tuple[SparkDeltaReader, ScriptedSqlRunner]:
+    script: dict[str, Answer] = {"SHOW SCHEMAS": [{"namespace": "g"}], "DESCRIBE FUNCTION": answer}
+    runner = ScriptedSqlRunner(script)
+    return SparkDeltaReader(runner, _no_schema, CatalogAddressing()), runner
+
+
+def _no_schema(address: str) -> DeltaSchema:
+    raise AssertionError(address)
+
+
+MODEL = Function("spark_catalog", "g", "m", "string", "x")
+
+
+def test_a_function_costs_one_description() -> None:
+    reader, runner = reader_of(rows())
+    assert reader.snapshot([], [MODEL]).functions[MODEL.key].body == "concat(email, n)"
+    assert runner.statements.count("DESCRIBE FUNCTION EXTENDED `spark_catalog`.`g`.`m`") == 1
+    others, runner = reader_of(rows())
+    others.snapshot([], [])
+    assert not [sql for sql in runner.statements if "FUNCTION" in sql]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (
+            StatementError("no", sql="", error_class="INSUFFICIENT_PERMISSIONS"),
+            "it cannot be read: no. Ask for MANAGE",
+        ),
+        (rows(isTableFunc="true"), "it is a table function, which the engine does not manage"),
+        ([{"function_desc": "Usage: {"}], "its description is not of the measured form"),
+    ],
+)
+def test_an_unreadable_function_leaves_the_others(answer: Answer, reason: str) -> None:
+    reader, _ = reader_of(answer)
+    state, (refusal,) = readable_snapshot(reader, [], [MODEL, Schema("spark_catalog", "g")])
+    assert str(refusal).startswith(f"function spark_catalog.g.m: {reason}")
+    assert not state.functions
+
+
+def test_a_lost_server_is_no_refusal_of_a_function() -> None:
+    reader, _ = reader_of(StatementError("no", sql="", error_class="WAREHOUSE_UNREACHABLE"))
+    with pytest.raises(StatementError, match=r"reading function spark_catalog\.g\.m failed"):
+        reader.snapshot([], [MODEL])

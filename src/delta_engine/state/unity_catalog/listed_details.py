@@ -1,6 +1,6 @@
 """Lists tables with databricks-sdk: a round trip per page of about fifty tables instead of one per table.
 
-Only `open_table_listing` imports the SDK, late.
+Only `open_listings` imports the SDK, late.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from delta_engine.state.unity_catalog.details import (
 from delta_engine.telemetry.logs import log
 
 if TYPE_CHECKING:
+    from databricks.sdk import WorkspaceClient
     from databricks.sdk.service.catalog import TableInfo
 
     from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
@@ -107,14 +108,14 @@ class ListedDetailsReader:
         return answer
 
 
-def open_table_listing(profile: str | None = None) -> TableListing | None:
-    """Return the listing of a profile's workspace; None if databricks-sdk is missing, lacks credentials, or fails.
+def open_listings(profile: str | None = None) -> WorkspaceClient | None:
+    """Return the listings of a profile's workspace; None if databricks-sdk is missing, lacks credentials, or fails.
 
     Before 0.117, the client raises a Spark exception on clusters with Spark Connect
     (github.com/databricks/databricks-sdk-py/issues/1463), and a notebook environment may pin such a version.
     """
     try:
-        return open_workspace(profile, retry_seconds=_RETRY_SECONDS).tables
+        return open_workspace(profile, retry_seconds=_RETRY_SECONDS)
     except (ImportError, ValueError):  # no SDK, no login
         return None
     except Exception as error:  # noqa: BLE001 - the listing only saves time; SQL reads the same

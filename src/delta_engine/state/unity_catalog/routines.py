@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import Grants
 from delta_engine.models.functions import FunctionLanguage, Parameter
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.state.audits import Audit
 from delta_engine.state.function_states import FunctionState, OtherRoutine
-from delta_engine.state.unity_catalog.information_schema import LAGGING, View, grants, optional_text
+from delta_engine.state.unity_catalog.information_schema import LAGGING, View, optional_text
 from delta_engine.state.unity_catalog.table_states import audit
 
 if TYPE_CHECKING:
@@ -54,45 +53,35 @@ ROUTINE_PRIVILEGES = View(
 RoutineKey = tuple[str, str]
 """A schema's and a function's name in lower case."""
 
+RoutineAnswer: TypeAlias = FunctionState | OtherRoutine | CatalogReadError
+"""A function, a routine that the engine does not manage, or why it cannot be read."""
+
 _YES: Final = {"YES": True, "NO": False}
 
 
-def function_states(
-    routines: Iterable[Row], parameters: Iterable[Row], privileges: Iterable[Row]
-) -> Mapping[RoutineKey, FunctionState | OtherRoutine]:
-    """Return the functions of a catalog by schema and name, from the rows of the three views.
+def function_states(routines: Iterable[Row], parameters: Iterable[Row]) -> Mapping[RoutineKey, RoutineAnswer]:
+    """Return the functions of a catalog, from the rows of two views.
 
     Raises:
         CatalogReadError: a row lacks a name or a type, so that any function may lack it.
     """
-    of_parameters, of_privileges = (
-        _by_routine(PARAMETERS, parameters),
-        _by_routine(ROUTINE_PRIVILEGES, privileges),
-    )
+    of_parameters = by_routine(PARAMETERS, parameters)
     return {
-        key: _function_state(rows[0], of_parameters.get(key, ()), of_privileges.get(key, ()))
-        for key, rows in _by_routine(ROUTINES, routines).items()
+        key: _function_state(rows[0], of_parameters.get(key, ()))
+        for key, rows in by_routine(ROUTINES, routines).items()
     }
 
 
-def granted_on(catalog: str, privileges: Iterable[Row]) -> Mapping[str, Grants]:
-    """Return the grants on the functions of a catalog by `FunctionName.key`, from the rows of `routine_privileges`."""
-    rows_of = _by_routine(ROUTINE_PRIVILEGES, privileges)
-    return {f"{catalog}.{schema}.{name}": grants(rows) for (schema, name), rows in rows_of.items()}
-
-
-def listed_function(info: FunctionInfo) -> FunctionState | OtherRoutine:
-    """Return a function of a listing, without grants and tags.
-
-    Raises:
-        CatalogReadError: the listing lacks what every function has.
-    """
+def listed_function(info: FunctionInfo) -> RoutineAnswer:
+    """Return a function of a listing, without grants and tags."""
     external = str(info.external_language or "") if _value(info.routine_body) == "EXTERNAL" else "SQL"
     if other := _other_kind("FUNCTION", _value(info.data_type), external):
         return other
+    if info.full_data_type is None:
+        return _without_result(str(info.full_name))
     listed = info.input_params.parameters if info.input_params else None
     return FunctionState(
-        returns=parse_data_type(_needed(info.full_data_type, "full_data_type", info.full_name)),
+        returns=parse_data_type(info.full_data_type),
         body=info.routine_definition,
         parameters=tuple(
             Parameter(
@@ -104,6 +93,7 @@ def listed_function(info: FunctionInfo) -> FunctionState | OtherRoutine:
         is_deterministic=info.is_deterministic,
         comment=info.comment or "",
         owner=info.owner,
+        shows_tags=False,
         audit=Audit(
             created_at=moment_of(info.created_at),
             created_by=info.created_by,
@@ -120,22 +110,21 @@ def moment_of(milliseconds: int | None) -> datetime | None:
     return datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=milliseconds)
 
 
-def _function_state(
-    row: Row, parameters: Sequence[Row], privileges: Sequence[Row]
-) -> FunctionState | OtherRoutine:
+def _function_state(row: Row, parameters: Sequence[Row]) -> RoutineAnswer:
     language = str(row.get("external_language") or "SQL")
     if other := _other_kind(str(row["routine_type"]), optional_text(row.get("data_type")), language):
         return other
-    name = f"{row['specific_schema']}.{row['specific_name']}"
+    if row.get("full_data_type") is None:
+        return _without_result(f"{row['specific_catalog']}.{row['specific_schema']}.{row['specific_name']}")
     return FunctionState(
-        returns=parse_data_type(_needed(row.get("full_data_type"), "full_data_type", name)),
+        returns=parse_data_type(str(row["full_data_type"])),
         body=optional_text(row.get("routine_definition")),
         parameters=tuple(map(_parameter, sorted(parameters, key=_position))),
         language=FunctionLanguage(language.lower()),
         is_deterministic=_YES.get(str(row.get("is_deterministic")).upper()),
         comment=optional_text(row.get("comment")) or "",
         owner=optional_text(row.get("routine_owner")),
-        grants=grants(privileges),
+        shows_tags=False,
         audit=audit(row),
     )
 
@@ -162,7 +151,7 @@ def _position(row: Row) -> int:
     return int(str(row["ordinal_position"]))
 
 
-def _by_routine(view: View, rows: Iterable[Row]) -> Mapping[RoutineKey, Sequence[Row]]:
+def by_routine(view: View, rows: Iterable[Row]) -> Mapping[RoutineKey, Sequence[Row]]:
     """Return rows by schema and name; CatalogReadError for NULL in columns that are documented to have values."""
     grouped: dict[RoutineKey, list[Row]] = defaultdict(list)
     for row in rows:
@@ -175,10 +164,9 @@ def _by_routine(view: View, rows: Iterable[Row]) -> Mapping[RoutineKey, Sequence
     return grouped
 
 
-def _needed(value: object, what: str, name: str | None) -> str:
-    if value is None:
-        raise CatalogReadError(f"function {name} shows no {what}", way_out=LAGGING)
-    return str(value)
+def _without_result(name: str) -> CatalogReadError:
+    reason = "the platform does not show the type of its result"
+    return CatalogReadError(reason, securable=f"function {name.lower()}", way_out=LAGGING)
 
 
 def _value(member: object) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from typing import TypeAlias
 
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.error_conditions import (
@@ -18,28 +19,30 @@ from delta_engine.backends.error_conditions import (
 )
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import QualifiedName, Schema, SchemaName, SecurableName, Table
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models.functions import Function, FunctionName
 from delta_engine.models.parts import Grants, by_principal, joined_grants, without_implied
+from delta_engine.sql.functions import function_securable
 from delta_engine.sql.governance import sql_show_grants
 from delta_engine.sql.tables import sql_schema
 from delta_engine.state.failed_reads import require_answers
 from delta_engine.state.unity_catalog.information_schema import grants
+
+GrantedName: TypeAlias = QualifiedName | SchemaName | FunctionName
+"""The name of a securable with grants."""
 
 _OWN = "OWN"
 """The owner in legacy metastores. It is not a grant."""
 
 _PARENTS_OF_SCHEMAS = frozenset({"CATALOG", "METASTORE"})
 _PARENTS_OF_TABLES = _PARENTS_OF_SCHEMAS | {"SCHEMA", "DATABASE"}
-"""The types of objects from which tables and schemas inherit grants."""
+"""The types of objects from which tables, functions and schemas inherit grants."""
 
 _NONE: frozenset[str] = frozenset()
 
 
-"""The name of a table or a schema."""
-
-
-def expected_grants(models: Iterable[Table | Schema]) -> Mapping[str, Grants]:
-    """Return the grants that models declare, by the key of their table or schema."""
+def expected_grants(models: Iterable[Table | Schema | Function]) -> Mapping[str, Grants]:
+    """Return the grants that models declare, by the key of their securable."""
     grants: dict[str, Grants] = {}
     for model in models:
         if model.grants:
@@ -48,14 +51,14 @@ def expected_grants(models: Iterable[Table | Schema]) -> Mapping[str, Grants]:
 
 
 def granted_rows(
-    shown: Mapping[SecurableName, Sequence[Row]],
+    shown: Mapping[GrantedName, Sequence[Row]],
     expected: Mapping[str, Grants],
     runner: SqlRunner,
     pool: Executor,
 ) -> tuple[Mapping[str, Sequence[Row]], Sequence[CatalogReadError]]:
     """Return the grants of securables by key, as rows of the views, and why others are unreadable.
 
-    `shown` are the rows of `table_privileges` and `schema_privileges`. If they lack an `expected` privilege, SHOW
+    `shown` are the rows of views of privileges. If they lack an `expected` privilege, SHOW
     GRANTS adds rows, unless the principal may not run it or the platform does not support it.
     """
     queries = {
@@ -80,7 +83,7 @@ def _shows(rows: Sequence[Row], expected: Grants) -> bool:
     )
 
 
-def _complete_rows(name: SecurableName, shown: Sequence[Row], runner: SqlRunner) -> Sequence[Row]:
+def _complete_rows(name: GrantedName, shown: Sequence[Row], runner: SqlRunner) -> Sequence[Row]:
     """Return the rows of the views, and those of SHOW GRANTS that were granted on the object itself.
 
     Inherited grants have the parent's type (docs: "SHOW GRANTS", `objectType`); a schema is also called DATABASE.
@@ -88,6 +91,8 @@ def _complete_rows(name: SecurableName, shown: Sequence[Row], runner: SqlRunner)
     match name:
         case QualifiedName() as table:
             sql, parents = f"TABLE {CatalogAddressing().table(table)}", _PARENTS_OF_TABLES
+        case FunctionName():
+            sql, parents = function_securable(name), _PARENTS_OF_TABLES
         case SchemaName(catalog, schema):
             sql, parents = f"SCHEMA {sql_schema(catalog, schema)}", _PARENTS_OF_SCHEMAS
     sql = sql_show_grants(sql)
@@ -113,19 +118,18 @@ def _complete_rows(name: SecurableName, shown: Sequence[Row], runner: SqlRunner)
     ]
 
 
-def _unreadable(name: SecurableName, error: StatementError) -> CatalogReadError:
+def _unreadable(name: GrantedName, error: StatementError) -> CatalogReadError:
     """Return the refusal of an object whose grants are unknown: without them, all would count as revoked."""
-    is_table = isinstance(name, QualifiedName)
-    subject = f"table {name}" if is_table else f"schema {name}"
-    require_answers(error, f"the grants of {subject}")
+    require_answers(error, f"the grants of {name.kind} {name}")
     return CatalogReadError(
-        f"{'' if is_table else f'{subject}: '}its grants cannot be read: {error.first_line}",
-        table=str(name) if is_table else None,
+        f"its grants cannot be read: {error.first_line}",
+        table=str(name) if isinstance(name, QualifiedName) else None,
+        securable=None if isinstance(name, QualifiedName) else f"{name.kind} {name}",
         way_out="Run it again. If it persists, leave its grants out of the models.",
     )
 
 
-def _parsed(row: Row, sql: str, name: SecurableName) -> tuple[object, object, object]:
+def _parsed(row: Row, sql: str, name: GrantedName) -> tuple[object, object, object]:
     values = {column.lower(): value for column, value in row.items()}
     principal, privilege = values.get("principal"), values.get("actiontype")
     if principal is None or privilege is None or "objecttype" not in values:
@@ -133,6 +137,7 @@ def _parsed(row: Row, sql: str, name: SecurableName) -> tuple[object, object, ob
             f"{sql} answers in another form than documented: a row has the columns {', '.join(row)}, "
             "and Principal, ActionType and ObjectType are needed",
             table=str(name) if isinstance(name, QualifiedName) else None,
+            securable=None if isinstance(name, QualifiedName) else f"{name.kind} {name}",
             way_out="Report it, or leave the grants of this object out of the models.",
         )
     return principal, privilege, values["objecttype"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from delta_engine.models import QualifiedName, Schema, SecurableName, Table
-from delta_engine.state.catalog_reader import PlatformReader
+from delta_engine.models import QualifiedName, Schema, SchemaName, SecurableName, Table
+from delta_engine.state.catalog_reader import Other, PlatformReader
 from delta_engine.state.states import ABSENT, ABSENT_SCHEMA, CatalogState, SchemaState, TableState
 from delta_engine.state.table_queries import TableVersion
 
@@ -24,34 +24,40 @@ class LastRead:
         self._schemas: dict[str, SchemaState] = {}
         self._listed: dict[str, QualifiedName] = {}
         for name in absent:
-            if isinstance(name, QualifiedName):
-                self._tables[name.key] = ABSENT
-            else:
-                self._schemas[name.key] = ABSENT_SCHEMA
+            match name:
+                case QualifiedName():
+                    self._tables[name.key] = ABSENT
+                case SchemaName():
+                    self._schemas[name.key] = ABSENT_SCHEMA
 
-    def snapshot(self, models: Sequence[Table], schemas: Sequence[Schema] = ()) -> CatalogState:
-        """Return the states of tables and schemas; see `PlatformReader.snapshot`."""
+    def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+        """Return the states of securables, functions and policies always read again; see `PlatformReader.snapshot`."""
+        schemas = [model for model in others if isinstance(model, Schema)]
+        governed = [model for model in others if not isinstance(model, Schema)]
         unread = [model for model in models if model.key not in self._tables]
         unread_schemas = [schema for schema in schemas if schema.key not in self._schemas]
-        if unread or unread_schemas:
-            self._keep(self._reader.snapshot(unread, unread_schemas))
+        read = CatalogState(tables={})
+        if unread or unread_schemas or governed:
+            read = self._reader.snapshot(unread, [*unread_schemas, *governed])
+            self._keep(read)
         asked = {model.key: self._tables[model.key] for model in models}
         above = {*(schema.key for schema in schemas), *(key.rpartition(".")[0] for key in asked)}
         schema_states = {key: self._schemas[key] for key in above if key in self._schemas}
-        return CatalogState(
+        return replace(
+            read,
             tables=asked,
             missing_schemas=frozenset(_pair(key) for key, state in schema_states.items() if not state.exists),
             schema_states={key: state for key, state in schema_states.items() if state.exists},
             other_tables=tuple(self._listed[key] for key in sorted(self._listed) if key not in asked),
         )
 
-    def snapshot_directly(self, models: Sequence[Table]) -> CatalogState:
-        """Return the states of tables, always read again; see `PlatformReader.snapshot_directly`."""
+    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+        """Return the states of securables, always read again; see `PlatformReader.snapshot_directly`."""
         if self.views_of is None:
-            observed = self._reader.snapshot_directly(models)
+            observed = self._reader.snapshot_directly(models, others)
         else:
             unread = [model for model in self.views_of if model.key not in self._tables]
-            observed = self._reader.snapshot([*models, *unread])
+            observed = self._reader.snapshot([*models, *unread], others)
         self._keep(observed)
         return replace(observed, tables={model.key: observed.tables[model.key] for model in models})
 

@@ -12,7 +12,7 @@ import pytest
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import CheckConstraint, Column, ColumnMask, Identity, RowFilter, Table
-from delta_engine.state.unity_catalog.listed_details import open_table_listing
+from delta_engine.state.unity_catalog.listed_details import open_listings
 from tests.builders.described_columns import listed_column
 from tests.builders.models import ORDERS, orders
 from tests.fakes.recorded_catalog import Answer, column_rows, table_row
@@ -200,7 +200,7 @@ def test_a_table_that_may_only_be_browsed_is_refused_where_a_mask_may_be_hidden(
 
 @pytest.mark.usefixtures("no_credentials")
 def test_no_listing_without_credentials() -> None:
-    assert open_table_listing() is None
+    assert open_listings() is None
 
 
 @pytest.mark.usefixtures("no_credentials")
@@ -216,13 +216,13 @@ def test_no_listing_without_a_client(error: Exception, monkeypatch: pytest.Monke
     monkeypatch.setenv("DATABRICKS_HOST", "http://127.0.0.1:9")
     monkeypatch.setenv("DATABRICKS_TOKEN", "made-up")
     monkeypatch.setattr(databricks.sdk, "WorkspaceClient", fail)
-    assert open_table_listing() is None
+    assert open_listings() is None
 
 
 @pytest.mark.usefixtures("no_credentials")
 def test_no_listing_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "databricks.sdk", None)
-    assert open_table_listing() is None
+    assert open_listings() is None
 
 
 def test_a_listed_type_that_the_engine_does_not_manage_is_opaque_to_models_of_other_parts() -> None:

@@ -1,0 +1,129 @@
+"""The states of declared functions and policies, and of the others in their schemas and scopes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
+
+from delta_engine.backends.sql_runner import Row
+from delta_engine.errors import CatalogReadError
+from delta_engine.models.functions import Function, FunctionName
+from delta_engine.models.policies import AbacPolicy, PolicyName, PolicyScope
+from delta_engine.state.failed_reads import not_managed
+from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState, OtherRoutine
+from delta_engine.state.policy_states import ABSENT_POLICY, OtherPolicy, PolicyState
+from delta_engine.state.unity_catalog.governance import GovernanceReader, ViewQuery
+from delta_engine.state.unity_catalog.information_schema import grants
+from delta_engine.state.unity_catalog.routines import ROUTINE_PRIVILEGES, by_routine
+from delta_engine.state.unity_catalog.show_grants import GrantedName, expected_grants, granted_rows
+
+State = TypeVar("State")
+Other = TypeVar("Other")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Governed(Generic[State, Other]):
+    """The functions, or the policies, of one catalog.
+
+    Args:
+        states: by key; with each declared one, unless it is unreadable.
+        others: those that the engine does not manage, by key.
+        refusals: why declared ones are unreadable.
+    """
+
+    states: Mapping[str, State]
+    others: Mapping[str, Other] = field(default_factory=dict)
+    refusals: Sequence[CatalogReadError] = ()
+
+
+def ask_functions(
+    reader: GovernanceReader,
+    pool: Executor,
+    query: ViewQuery,
+    models: Sequence[Function],
+    schemas: Collection[str],
+) -> Callable[[], Governed[FunctionState, OtherRoutine]]:
+    """Ask for the functions of the models' schemas; return what waits for the answers.
+
+    Args:
+        query: queries the views of the models' catalog.
+        schemas: those of the catalog that exist, in lower case.
+    """
+    declared = {model.key: model for model in models}
+    absent = dict.fromkeys(declared, ABSENT_FUNCTION)
+    asked = sorted({model.schema_name.lower() for model in models} & {*schemas})
+    if not asked:
+        return lambda: Governed(states=absent)
+    catalog = models[0].catalog_name.lower()
+    listed = reader.functions(pool, query, catalog, asked)
+    privileges = pool.submit(query, ROUTINE_PRIVILEGES, asked)
+
+    def collected() -> Governed[FunctionState, OtherRoutine]:
+        answers = listed()
+        functions = {key: answer for key, answer in answers.items() if isinstance(answer, FunctionState)}
+        others = {key: answer for key, answer in answers.items() if isinstance(answer, OtherRoutine)}
+        rows = by_routine(ROUTINE_PRIVILEGES, privileges.result())
+        names = {key: FunctionName(*key.split(".")) for key in functions}
+        shown: dict[GrantedName, Sequence[Row]] = {
+            name: rows.get(name.parts[1:], ()) for name in names.values()
+        }
+        granted, of_grants = granted_rows(shown, expected_grants(models), reader.runner, pool)
+        refusals = _refusals(declared, answers)
+        return Governed(
+            states={key: absent[key] for key in absent.keys() - answers.keys()}
+            | {key: replace(state, grants=grants(granted[key])) for key, state in functions.items()},
+            others=others,
+            refusals=(*of_grants, *refusals),
+        )
+
+    return collected
+
+
+def ask_policies(
+    reader: GovernanceReader,
+    pool: Executor,
+    models: Sequence[AbacPolicy],
+    exists: Callable[[PolicyScope], bool],
+) -> Callable[[], Governed[PolicyState, OtherPolicy]]:
+    """Ask for the policies on the models' scopes, and on what these are in; return what waits for the answers.
+
+    Args:
+        exists: whether a scope exists.
+    """
+    declared = {model.key: model for model in models}
+    absent = dict.fromkeys(declared, ABSENT_POLICY)
+    scopes: dict[PolicyScope, list[PolicyName]] = {}
+    for model in declared.values():
+        scope = PolicyScope(model.scope.kind, model.scope.key)
+        for securable in filter(exists, (*scope.above, scope)):
+            scopes.setdefault(securable, [])
+        if scope in scopes:
+            scopes[scope].append(model.qualified_name)
+    listed = reader.policies(pool, scopes)
+
+    def collected() -> Governed[PolicyState, OtherPolicy]:
+        answers = listed()
+        policies = {key: answer for key, answer in answers.items() if isinstance(answer, PolicyState)}
+        return Governed(
+            states={key: absent[key] for key in absent.keys() - answers.keys()} | policies,
+            others={key: answer for key, answer in answers.items() if isinstance(answer, OtherPolicy)},
+            refusals=tuple(_refusals(declared, answers)),
+        )
+
+    return collected
+
+
+def _refusals(
+    declared: Mapping[str, Function | AbacPolicy], answers: Mapping[str, object]
+) -> Iterator[CatalogReadError]:
+    """Yield why declared functions or policies cannot be read, or are others under their names."""
+    for key, model in declared.items():
+        match answers.get(key):
+            case CatalogReadError() as refusal:
+                yield refusal
+            case OtherRoutine(kind):
+                yield not_managed(model.qualified_name, f"it is {kind}")
+            case OtherPolicy(reason):
+                yield not_managed(model.qualified_name, reason)
