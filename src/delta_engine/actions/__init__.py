@@ -270,6 +270,7 @@ class Drop(Generic[Name_co]):
         rows: of a table.
         keys: drops of its keys that block changes of other tables; they run before those changes.
         referenced_by: foreign keys of remaining tables, which the drop would also remove.
+        used_by: what still uses a function.
         can_be_undropped: whether the platform's UNDROP brings the table back, by default for seven days.
         undoes_creation: whether an undo drops it, because the undone run created it; a model may still declare it.
     """
@@ -280,6 +281,7 @@ class Drop(Generic[Name_co]):
     references: tuple[QualifiedName, ...] = ()
     keys: tuple[Action, ...] = ()
     referenced_by: tuple[Reference, ...] = ()
+    used_by: tuple[str, ...] = ()
     can_be_undropped: bool = False
     undoes_creation: bool = False
     declared_at: ClassVar[None] = None

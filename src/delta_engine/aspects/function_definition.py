@@ -28,11 +28,37 @@ from delta_engine.state.function_states import FunctionState
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionUse:
+    """A use of a function by the mask of a column, by the row filter of a table, or by another function for them.
+
+    Args:
+        table: its key; empty for the unknown tables that a policy may reach.
+        column: its key; None for the rows.
+        policy: the name of the policy that calls it; empty for the table's own filter or mask.
+        is_before: whether the function is used there before the plan.
+        is_after: whether it is used there afterwards.
+    """
+
+    table: str
+    column: str | None
+    policy: str = ""
+    is_before: bool = True
+    is_after: bool = True
+
+    def __str__(self) -> str:
+        if not self.table:
+            return f"policy {self.policy}"
+        what = f"the rows of {self.table}" if self.column is None else f"{self.table}.{self.column}"
+        return f"{what} (policy {self.policy})" if self.policy else what
+
+
+@dataclass(frozen=True, slots=True)
 class ReplaceFunction:
     """Replace the definition of a function. What reads through it may see other values or rows than before.
 
     Args:
         parts: the keys of the facets that differ.
+        uses: where it is used, before or after the plan.
     """
 
     phase: ClassVar[Phase] = Phase.REPLACE_DEFINITION
@@ -40,6 +66,7 @@ class ReplaceFunction:
     desired: Function
     observed: FunctionState = field(hash=False)
     parts: tuple[str, ...]
+    uses: tuple[FunctionUse, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if not self.parts:
@@ -48,7 +75,12 @@ class ReplaceFunction:
     @property
     def changes_body(self) -> bool:
         """Whether it may return something else than before."""
-        return any(key in self.parts for key in (BODY_FACET.key, LANGUAGE_FACET.key))
+        defaults, others = (
+            [(parameter.key, parameter.default) for parameter in parameters]
+            for parameters in (self.desired.parameters, self.observed.parameters)
+        )
+        is_other = any(key in self.parts for key in (BODY_FACET.key, LANGUAGE_FACET.key))
+        return is_other or (PARAMETERS_FACET.key in self.parts and defaults != others)
 
     @property
     def changes_signature(self) -> bool:

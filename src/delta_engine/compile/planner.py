@@ -21,6 +21,7 @@ from delta_engine.actions import (
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, Removed
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.governed_tables import with_uses
 from delta_engine.backends.capabilities import DATABRICKS, Capabilities
 from delta_engine.compile.adopting import adoption
 from delta_engine.compile.keys import dropped_tables, with_referencing_keys
@@ -97,7 +98,7 @@ class TablePlanner:
             if key in existing
         )
         dropped = dropped_tables(gone, (*created, *aligned), needed, state)
-        return TablePlan(
+        plan = TablePlan(
             (
                 *self._schemas(schemas, tables, state, records),
                 *created,
@@ -109,6 +110,7 @@ class TablePlanner:
                 *map(Keep, removed.keys() - gone.keys()),
             )
         )
+        return with_uses(plan, state)
 
     def _created(self, model: Table, state: CatalogState) -> CreateTable:
         files = state.files.get(model.key)

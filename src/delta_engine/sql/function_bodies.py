@@ -56,16 +56,18 @@ def body_doubt(function: Function) -> str | None:
 
 
 def called_functions(function: Function) -> frozenset[FunctionName]:
+    """Return the functions that a function calls; see `called_by`."""
+    return called_by(function.qualified_name, function.language, submitted_body(function))
+
+
+def called_by(home: FunctionName, language: FunctionLanguage, body: str) -> frozenset[FunctionName]:
     """Return the functions that a SQL body calls by a qualified name, completed from the function's own name.
 
     A name without a schema is that of a built-in function, or depends on the session.
     """
-    if function.language is FunctionLanguage.PYTHON:
+    if language is FunctionLanguage.PYTHON:
         return frozenset()
-    home = function.qualified_name
-    return frozenset(
-        _whole_name(parts, home) for parts in _qualified_calls(_tokens(submitted_body(function)))
-    )
+    return frozenset(_whole_name(parts, home) for parts in _qualified_calls(_tokens(body)))
 
 
 def read_tables(function: Function) -> frozenset[QualifiedName] | None:

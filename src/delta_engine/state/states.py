@@ -180,6 +180,8 @@ class CatalogState:
         functions: the functions of the models' schemas, by `FunctionName.key`; each declared one, also a missing one.
         policies: the policies of the models' scopes, by `PolicyName.key`; each declared one, also a missing one.
         other_routines: the routines of these schemas that the engine does not manage, by `FunctionName.key`.
+        function_uses: the tables whose row filter calls a function, and the columns whose mask does, by
+            `FunctionName.key`: pairs of `QualifiedName.key` and the column's key, None for the rows.
         other_policies: the policies of these scopes that the engine does not manage, by `PolicyName.key`.
     """
 
@@ -193,6 +195,7 @@ class CatalogState:
     policies: Mapping[str, PolicyState] = field(default_factory=dict)
     other_routines: Mapping[str, OtherRoutine] = field(default_factory=dict)
     other_policies: Mapping[str, OtherPolicy] = field(default_factory=dict)
+    function_uses: Mapping[str, tuple[tuple[str, str | None], ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         set_fields(
@@ -207,6 +210,7 @@ class CatalogState:
             policies=MappingProxyType(dict(self.policies)),
             other_routines=MappingProxyType(dict(self.other_routines)),
             other_policies=MappingProxyType(dict(self.other_policies)),
+            function_uses=MappingProxyType(dict(self.function_uses)),
         )
 
     @property

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
+from delta_engine.actions import Align, Drop, TablePlan
+from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
+from delta_engine.aspects.function_definition import ReplaceFunction
 from delta_engine.aspects.policy_reach import function_key
-from delta_engine.errors import InvalidModelError
-from delta_engine.models import Function, FunctionLanguage, Parameter, Securable, Table
+from delta_engine.errors import InvalidModelError, UnsafePlanError
+from delta_engine.models import Function, FunctionLanguage, FunctionName, Parameter, Securable, Table
 from delta_engine.models.functions import repeated_parameters
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, is_same_type
 from delta_engine.sql.expressions import referenced_columns, row_problem
 from delta_engine.sql.function_bodies import body_problem, call_cycles, called_functions
 from delta_engine.sql.text import shown_type
+from delta_engine.telemetry.visible import counted
 from delta_engine.validation.governance_rules import TagsWithinLimits, rights_problems
 from delta_engine.validation.rules import (
     ALLOWED_IN_NAMES,
     Problem,
+    consent,
     model_refusal,
     name_problem,
     of_each,
+    of_each_action,
+    of_each_alignment,
     of_kind,
+    plan_refusal,
 )
 
 PRIVILEGES: Final = frozenset({"ALL PRIVILEGES", "APPLY TAG", "EXECUTE", "MANAGE"})
@@ -58,6 +66,68 @@ class FunctionsFitTheirUses:
         for table in of_kind(Table, models) if functions else ():
             for reason, way_out, column, _ in use_problems(table, functions):
                 yield model_refusal(table, reason, way_out, column)
+
+
+class NoUnallowedProtectionChanges:
+    """Another body of a function that masks, row filters or policies use needs consent: readers see something else."""
+
+    @of_each_alignment
+    def check(self, align: Align[Any], policy: Policy) -> Iterator[Problem]:
+        """Refuse such bodies without consent, and name the columns and tables."""
+        kind = DestructiveKind.CHANGE_PROTECTION
+        for replaced in align.of_type(ReplaceFunction):
+            places = [str(use) for use in replaced.uses if use.is_before and use.is_after]
+            if places and replaced.changes_body and not policy.allows(kind, align.name):
+                reason = f"its other body would change what readers see of {_listed(places)}"
+                needed = (NeededConsent(kind=kind, table=align.name),)
+                yield Problem(reason, f"Allow it: {consent(kind, align.name)}", needed=needed)
+
+
+class NoChangedSignatures:
+    """A function keeps the types of its parameters, and of its result while a mask, a filter or a policy uses it."""
+
+    @of_each_action(ReplaceFunction)
+    def check(self, replaced: ReplaceFunction) -> Iterator[Problem]:
+        """Refuse what CREATE OR REPLACE refuses (docs: "CREATE FUNCTION"), and what breaks its uses."""
+        desired, observed = replaced.desired, replaced.observed
+        used = f", and it is used by {_listed(map(str, replaced.uses))}" if replaced.uses else ""
+        if replaced.changes_signature:
+            types = (_shown_types(observed.signature), _shown_types(desired.signature))
+            reason = f"its parameters would change from ({types[0]}) to ({types[1]})"
+            yield Problem(f"{reason}{used}", _IN_THREE_STEPS)
+        elif replaced.changes_result and replaced.uses and observed.returns is not None:
+            result = f"from {shown_type(observed.returns)} to {shown_type(desired.returns)}"
+            yield Problem(f"its result would change {result}{used}", _IN_THREE_STEPS)
+
+
+_IN_THREE_STEPS: Final = (
+    "Declare a function of another name, and sync. Let masks, filters and policies use it, and sync. Then remove this "
+    "one."
+)
+
+_MOST_PLACES: Final = 10
+
+
+def _listed(places: Iterable[str]) -> str:
+    """Return the places of uses, the first ones by name."""
+    names = [*places]
+    more = len(names) - _MOST_PLACES
+    return ", ".join(names[:_MOST_PLACES]) + (f" and {counted(more, 'other place')}" if more > 0 else "")
+
+
+def _shown_types(types: Iterable[DataType]) -> str:
+    return ", ".join(map(shown_type, types))
+
+
+class NoDropOfUsedFunctions:
+    """A function is dropped only if nothing uses it after the plan."""
+
+    def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
+        """Refuse drops under masks, filters, policies and other functions, also of others; no consent allows them."""
+        for drop in plan.of_kind(Drop, FunctionName.kind):
+            if drop.used_by:
+                reason = f"it would be dropped, and it is used by {_listed(drop.used_by)}"
+                yield plan_refusal(drop, reason, "Detach it there first, or declare it again.")
 
 
 def function_problems(function: Function) -> Iterator[Problem]:

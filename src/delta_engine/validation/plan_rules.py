@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from delta_engine import aspects
-from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions import AlignTable, Drop, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects import generated_columns, storage
 from delta_engine.aspects.aspect import Change
@@ -41,6 +41,7 @@ from delta_engine.validation.rules import (
     of_each_alignment,
     plan_refusal,
     quoted_text,
+    subject,
     unfit_key_columns,
     without_consent,
 )
@@ -402,22 +403,26 @@ class NoUnallowedColumnDrops:
             yield Problem(reason, way_out, names[0], needed)
 
 
-class NoUnallowedTableDrops:
-    """Dropping a table loses its data: it needs consent by the policy or the command."""
+class NoUnallowedDrops:
+    """Dropping a table loses its data, dropping a policy its protection: drops need consent by policy or command."""
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse drops without consent."""
-        kind = DestructiveKind.DROP_TABLE
-        for drop in plan.drop_tables:
-            if not policy.allows(kind, drop.table):
-                way_out = f"{drop.way_to_keep}, or allow it: {consent(kind, drop.table)}"
+        """Refuse drops of tables, functions and policies without consent."""
+        for drop in (change for change in plan.changes if isinstance(change, Drop)):
+            kind = DestructiveKind(f"drop_{drop.name.kind}")
+            if not policy.allows(kind, drop.name):
+                way_out = f"{drop.way_to_keep}, or allow it: {consent(kind, drop.name)}"
                 if drop.can_be_undropped:
-                    undrop = sql_undrop_table(sql_name(drop.table))
+                    undrop = sql_undrop_table(sql_name(drop.name))
                     way_out += f" {undrop} would bring it back, by default for seven days."
+                lost = {
+                    "table": f" with its {counted(drop.rows, 'row')}",
+                    "policy": ", and its principals would see what it hides",
+                }
                 yield ConsentRefusal(
-                    f"{drop.reason}, and would be dropped with its {counted(drop.rows, 'row')}",
-                    table=str(drop.table),
-                    needed=(NeededConsent(kind=kind, table=drop.table),),
+                    f"{drop.reason}, and would be dropped{lost.get(drop.name.kind, '')}",
+                    **subject(drop.name),
+                    needed=(NeededConsent(kind=kind, table=drop.name),),
                     way_out=way_out,
                 )
 

@@ -81,8 +81,9 @@ CONSENT_RULES: tuple[PlanRule, ...] = (
     constraint_rules.NoUnallowedConstraintDrops(),
     plan_rules.NoUnallowedColumnDrops(),
     governance_rules.NoUnallowedExposure(),
+    function_rules.NoUnallowedProtectionChanges(),
 )
-"""The rules of the changes of existing tables that a policy or a command can allow."""
+"""The rules of the changes of existing securables that a policy or a command can allow."""
 
 DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     plan_rules.NoCreateOfPartlyManagedTables(),
@@ -108,7 +109,9 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     constraint_rules.NoDropOfReferencedTables(),
     *CONSENT_RULES,
     governance_rules.NoExposureBeforeTags(),
-    plan_rules.NoUnallowedTableDrops(),
+    function_rules.NoChangedSignatures(),
+    function_rules.NoDropOfUsedFunctions(),
+    plan_rules.NoUnallowedDrops(),
     plan_rules.NoUnallowedSchemas(),
 )
 
@@ -125,7 +128,7 @@ def needs_consent(align: AlignTable, action: Action) -> bool:
 
 def needed_consents(plan: TablePlan) -> tuple[NeededConsent, ...]:
     """Return each change of a plan that the rules refuse without consent."""
-    rules = (*CONSENT_RULES, plan_rules.NoUnallowedTableDrops())
+    rules = (*CONSENT_RULES, plan_rules.NoUnallowedDrops())
     return needed_by(refusal for rule in rules for refusal in rule.check(plan, NO_POLICY))
 
 

@@ -27,7 +27,7 @@ from delta_engine.state.states import TableState
 from delta_engine.validation.backfill_rules import WithinRewriteLimit
 from delta_engine.validation.capability_rules import SupportedChanges
 from delta_engine.validation.governance_rules import NoUnallowedExposure
-from delta_engine.validation.plan_rules import NoUnallowedColumnDrops, NoUnallowedTableDrops, NoVoidColumns
+from delta_engine.validation.plan_rules import NoUnallowedColumnDrops, NoUnallowedDrops, NoVoidColumns
 from delta_engine.validation.policy_rules import DeclaredScopes
 from delta_engine.validation.rules import ModelRule, needed_by
 from delta_engine.validation.validator import CONSENT_RULES, PlanValidator, needed_consents
@@ -64,6 +64,7 @@ PLAN_CASES = {
     "backfill_rules": backfill_rules.PLAN_CASES,
     "constraint_rules": constraint_rules.PLAN_CASES,
     "governance_rules": governance_rules.PLAN_CASES,
+    "function_rules": function_rules.PLAN_CASES,
 }
 REFUSALS = Path(__file__).parent / "rule_cases" / "refusals"
 
@@ -174,7 +175,7 @@ def test_the_policy_allows_exposure_by_kind() -> None:
     assert list(NoUnallowedExposure().check(plan, allowed)) == []
 
 
-ON_CONSENT = (*CONSENT_RULES, NoUnallowedTableDrops())
+ON_CONSENT = (*CONSENT_RULES, NoUnallowedDrops())
 CONSENT_CASES = [case for case in chain(*PLAN_CASES.values()) if needed_by(case[0].check(case[1], Policy()))]
 
 

@@ -1,8 +1,10 @@
 """What the rules for functions refuse, with the whole message."""
 
+from delta_engine.actions import Drop, TablePlan
+from delta_engine.aspects.function_definition import FunctionUse
 from delta_engine.models import Column, ColumnMask, Parameter, RowFilter
 from delta_engine.validation import function_rules
-from tests.unit.validation.rule_cases.subjects import ID, ModelCase, function, model
+from tests.unit.validation.rule_cases.subjects import ID, ModelCase, PlanCase, function, model, replaced
 
 MAIL = Column("mail", "string", mask=ColumnMask("governance.mask_email"))
 
@@ -42,5 +44,45 @@ MODEL_CASES: list[ModelCase] = [
             function("mine", parameters=[Parameter("v", "string")]),
             model(Column("r", "string"), row_filter=RowFilter("dev.governance.mine", ["r"])),
         ],
+    ),
+]
+
+MASKED = FunctionUse("dev.silver.orders", "mail")
+FILTERED = FunctionUse("dev.silver.orders", None, "mine on schema dev.silver")
+LEAVES = FunctionUse("dev.silver.orders", "mail", is_after=False)
+ARRIVES = FunctionUse("dev.silver.orders", "phone", is_before=False)
+MANY = [FunctionUse(f"dev.silver.t{number}", "mail") for number in range(12)]
+NAME = function().qualified_name
+
+PLAN_CASES: list[PlanCase] = [
+    (
+        function_rules.NoUnallowedProtectionChanges(),
+        replaced(MASKED, FILTERED, ARRIVES, body="lower(email)"),
+        replaced(MASKED, comment="Shows no mail"),
+    ),
+    (
+        function_rules.NoUnallowedProtectionChanges(),
+        replaced(*MANY, parameters=[Parameter("email", "string", default="'x'")]),
+        replaced(LEAVES, ARRIVES, body="lower(email)"),
+    ),
+    (
+        function_rules.NoChangedSignatures(),
+        replaced(MASKED, parameters=[Parameter("email", "int")], returns="int"),
+        replaced(MASKED, parameters=[Parameter("mail", "string")]),
+    ),
+    (
+        function_rules.NoChangedSignatures(),
+        replaced(MASKED, FILTERED, returns="int"),
+        replaced(returns="int"),
+    ),
+    (
+        function_rules.NoChangedSignatures(),
+        replaced(parameters=[Parameter("email", "string"), Parameter("b", "int", default="1")]),
+        replaced(body="lower(email)"),
+    ),
+    (
+        function_rules.NoDropOfUsedFunctions(),
+        TablePlan((Drop(NAME, used_by=(str(MASKED), "function dev.governance.f")),)),
+        TablePlan((Drop(NAME),)),
     ),
 ]

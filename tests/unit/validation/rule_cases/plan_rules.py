@@ -15,7 +15,15 @@ from delta_engine.models import Column, ColumnMask, Identity, RowFilter, Schema
 from delta_engine.models.types import AtomicType, StructField
 from delta_engine.validation import plan_rules
 from tests.builders.models import ORDERS
-from tests.unit.validation.rule_cases.subjects import ID, PlanCase, aligned, model, tightened
+from tests.unit.validation.rule_cases.subjects import (
+    ID,
+    PlanCase,
+    aligned,
+    function,
+    model,
+    policy,
+    tightened,
+)
 
 ADDED = aligned(ColumnAdd(Column("b", "int")))
 
@@ -25,14 +33,19 @@ MASKED = Column("a", "int", mask=ColumnMask("f"))
 
 PLAN_CASES: list[PlanCase] = [
     (
-        plan_rules.NoUnallowedTableDrops(),
+        plan_rules.NoUnallowedDrops(),
         TablePlan((DropTable(ORDERS, 12_345),)),
         TablePlan((Keep(ORDERS),)),
     ),
     (
-        plan_rules.NoUnallowedTableDrops(),
+        plan_rules.NoUnallowedDrops(),
         TablePlan((DropTable(ORDERS, 12_345, can_be_undropped=True),)),
         TablePlan((Keep(ORDERS),)),
+    ),
+    (
+        plan_rules.NoUnallowedDrops(),
+        TablePlan((DropTable(function().qualified_name), DropTable(policy().qualified_name))),
+        TablePlan((Keep(function().qualified_name), Keep(policy().qualified_name))),
     ),
     (
         plan_rules.NoCreateOfPartlyManagedTables(),

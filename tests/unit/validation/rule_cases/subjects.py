@@ -4,7 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from delta_engine.actions import Action, AlignTable, TablePlan
+from delta_engine.actions import Action, Align, AlignTable, TablePlan
+from delta_engine.aspects import diff
+from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.function_definition import FunctionUse, ReplaceFunction
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.errors import SourceLocation
 from delta_engine.models import (
@@ -17,6 +20,7 @@ from delta_engine.models import (
     Securable,
     Table,
 )
+from delta_engine.state.function_states import function_state_of
 from delta_engine.validation.rules import ModelRule, PlanRule
 from tests.builders.models import ORDERS
 
@@ -54,6 +58,15 @@ def policy(name: str = "mask_pii", **changes: Any) -> AbacPolicy:
         **changes,
     }
     return AbacPolicy(name, declared_at=HERE, **arguments)
+
+
+def replaced(*uses: FunctionUse, **changes: Any) -> TablePlan:
+    """Return a plan that replaces `mask_email`, whose model has the changes."""
+    desired = function(**changes)
+    observed = function_state_of(function())
+    (action,) = diff(Comparison.of(desired, observed))
+    assert isinstance(action, ReplaceFunction)
+    return TablePlan((Align(desired.qualified_name, (replace(action, uses=uses),), HERE),))
 
 
 def aligned(*actions: Action) -> TablePlan:

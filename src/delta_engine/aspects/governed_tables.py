@@ -1,0 +1,290 @@
+"""Tables, functions and policies together, before and after a plan: which function reaches which columns and rows.
+
+A body that the platform hides calls nothing here. Of tables outside the snapshot, only their own filters and masks are
+known, as texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from delta_engine.actions import Align, AlignTable, Create, Drop, SecurableChange, TablePlan
+from delta_engine.aspects.aspect import entry_keys
+from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
+from delta_engine.aspects.column_renames import renamed_columns
+from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
+from delta_engine.aspects.function_definition import FunctionUse, ReplaceFunction
+from delta_engine.aspects.policy_definition import ReplacePolicy
+from delta_engine.aspects.policy_reach import Reach, reaches
+from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
+from delta_engine.aspects.tags import (
+    ColumnTags,
+    SetColumnTags,
+    SetTableTags,
+    TableTags,
+    Tags,
+    UnsetColumnTags,
+    UnsetTableTags,
+)
+from delta_engine.errors import SourceLocation
+from delta_engine.models import (
+    AbacPolicy,
+    Function,
+    FunctionName,
+    PolicyScope,
+    QualifiedName,
+    Securable,
+    Table,
+)
+from delta_engine.models.parts import NOTHING
+from delta_engine.models.policies import ScopeKind
+from delta_engine.sql.function_bodies import called_by, called_functions
+from delta_engine.sql.policies import policy_function
+from delta_engine.state.policy_states import PolicyState
+from delta_engine.state.states import CatalogState, TableState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Governed:
+    """Tables and what governs them, at one moment; all by key.
+
+    Args:
+        tags: those of schemas.
+        calls: the functions that each function calls.
+    """
+
+    tables: Mapping[str, Table | TableState]
+    tags: Mapping[str, Tags]
+    calls: Mapping[str, frozenset[str]]
+    policies: Mapping[str, AbacPolicy]
+
+    def reaches(self, table: str) -> list[Reach]:
+        """Return what filters and masks a table; nothing if it does not exist."""
+        if table not in self.tables:
+            return []
+        inherited = self.tags.get(table.rpartition(".")[0], {})
+        name = QualifiedName(*table.split("."))
+        return reaches(name, self.tables[table], self.policies.values(), inherited)
+
+    def closure(self, function: str) -> frozenset[str]:
+        """Return a function and those that it calls, directly or not."""
+        reached, waiting = {function}, [function]
+        while waiting:
+            called = self.calls.get(waiting.pop(), frozenset()) - reached
+            reached |= called
+            waiting += called
+        return frozenset(reached)
+
+    def with_tags_of(self, other: Governed) -> Governed:
+        """Return this moment as policies see it while they still see the tags of another one."""
+        tables = {key: _with_tags_of(table, other.tables.get(key)) for key, table in self.tables.items()}
+        return replace(self, tables=tables, tags=other.tags)
+
+
+def governed_before(plan: TablePlan, observed: CatalogState) -> Governed:
+    """Return a snapshot, with the column names that a plan gives."""
+    renames = {align.table.key: renamed_columns(align) for align in plan.align_tables}
+    existing = {key: table for key, table in observed.tables.items() if table.exists}
+    return Governed(
+        tables={
+            key: renames[key].applied_to(table) if key in renames else table
+            for key, table in existing.items()
+        },
+        tags={key: state.tags for key, state in observed.schema_states.items()},
+        calls={
+            key: frozenset(
+                called.key
+                for called in called_by(FunctionName(*key.split(".")), state.language, state.body or "")
+            )
+            for key, state in observed.functions.items()
+            if state.exists
+        },
+        policies={
+            key: _policy(key, state)
+            for key, state in observed.policies.items()
+            if state.protection is not None
+        },
+    )
+
+
+def governed_after(plan: TablePlan, before: Governed) -> Governed:
+    """Return what a plan makes of a moment."""
+    tables, calls, policies = dict(before.tables), dict(before.calls), dict(before.policies)
+    tags = dict(before.tags)
+    for change in plan.changes:
+        name, key = change.name, change.name.key
+        if isinstance(change, Drop):
+            of_kind: Mapping[str, dict[str, Any]] = {"table": tables, "function": calls, "policy": policies}
+            of_kind[name.kind].pop(key, None)
+        elif isinstance(change, Align) and name.kind == "table" and key in tables:
+            tables[key] = _changed_table(tables[key], change)
+        elif isinstance(change, Align) and name.kind == "schema":
+            tags[key] = _changed_tags(tags.get(key, {}), change)
+        for definition in _definitions(change):
+            match definition:
+                case Table():
+                    tables[key] = definition
+                case Function():
+                    calls[key] = frozenset(called.key for called in called_functions(definition))
+                case AbacPolicy():
+                    policies[key] = definition
+    return Governed(tables=tables, tags=tags, calls=calls, policies=policies)
+
+
+def with_uses(plan: TablePlan, observed: CatalogState) -> TablePlan:
+    """Return a plan whose changes of functions, and drops of them, name what uses them."""
+    changed = {key for key, _ in _changed_functions(plan)}
+    if not changed:
+        return plan
+    before = governed_before(plan, observed)
+    after = governed_after(plan, before)
+    sides = _uses(before, changed), _uses(after, changed)
+    uses = {key: tuple(_joined(key, observed, *(side.get(key, {}) for side in sides))) for key in changed}
+    callers = {
+        key: tuple(f"function {caller}" for caller, called in sorted(after.calls.items()) if key in called)
+        for key in changed
+    }
+    return TablePlan(tuple(_with_uses(change, uses, callers) for change in plan.changes))
+
+
+def _changed_functions(plan: TablePlan) -> Iterator[tuple[str, SecurableChange]]:
+    for change in plan.changes:
+        is_replaced = isinstance(change, Align) and bool(change.of_type(ReplaceFunction))
+        if change.name.kind == "function" and (is_replaced or isinstance(change, Drop)):
+            yield change.name.key, change
+
+
+def _with_uses(
+    change: SecurableChange,
+    uses: Mapping[str, tuple[FunctionUse, ...]],
+    callers: Mapping[str, tuple[str, ...]],
+) -> SecurableChange:
+    key = change.name.key
+    if change.name.kind != "function" or key not in uses:
+        return change
+    match change:
+        case Drop():
+            remaining = (str(use) for use in uses[key] if use.is_after)
+            return replace(change, used_by=(*remaining, *callers[key]))
+        case Align():
+            actions = (
+                replace(action, uses=uses[key]) if isinstance(action, ReplaceFunction) else action
+                for action in change.actions
+            )
+            return replace(change, actions=tuple(actions))
+    return change
+
+
+def _uses(moment: Governed, functions: Set[str]) -> Mapping[str, dict[tuple[str, str | None, str], None]]:
+    """Return the places at which each of some functions is used at a moment: table, column and policy.
+
+    Each policy is also a place without a table: it may reach tables outside the snapshot.
+    """
+    places: dict[str, dict[tuple[str, str | None, str], None]] = {}
+    for table in sorted(moment.tables):
+        for reach in moment.reaches(table):
+            by = "" if reach.policy is None else str(reach.policy.qualified_name)
+            for function in moment.closure(reach.call.function) & functions:
+                places.setdefault(function, {})[table, reach.column, by] = None
+    for policy in moment.policies.values():
+        for function in moment.closure(policy_function(policy).key) & functions:
+            places.setdefault(function, {})["", None, str(policy.qualified_name)] = None
+    return places
+
+
+def _joined(
+    function: str,
+    observed: CatalogState,
+    before: Mapping[tuple[str, str | None, str], None],
+    after: Mapping[tuple[str, str | None, str], None],
+) -> Iterator[FunctionUse]:
+    """Yield the uses of a function on both sides, then those of tables that the snapshot does not cover."""
+    named = {by for table, _, by in (*before, *after) if table}
+    for place in {**before, **after}:
+        table, column, by = place
+        if table or by not in named:
+            yield FunctionUse(table, column, by, is_before=place in before, is_after=place in after)
+    for table, column in observed.function_uses.get(function, ()):
+        if table not in observed.tables:
+            yield FunctionUse(table, column)
+
+
+def _definitions(change: SecurableChange) -> Iterator[Securable]:
+    """Yield the model that a change makes of a securable as a whole."""
+    match change:
+        case Create():
+            yield change.desired
+        case Align():
+            for action in change.actions:
+                if isinstance(action, ReplaceFunction | ReplacePolicy):
+                    yield action.desired
+
+
+def _changed_table(table: Table | TableState, align: AlignTable) -> Table | TableState:
+    columns, row_filter = {column.key: column for column in table.columns}, table.row_filter
+    for action in align.actions:
+        match action:
+            case ColumnAdd(column):
+                columns[column.key] = replace(column, tags={})
+            case ColumnDrop(column):
+                columns.pop(column.key, None)
+            case SetRowFilter(desired):
+                row_filter = desired
+            case DropRowFilter():
+                row_filter = None
+            case SetColumnMask(name) | DropColumnMask(name) if name.lower() in columns:
+                mask = action.desired if isinstance(action, SetColumnMask) else None
+                columns[name.lower()] = replace(columns[name.lower()], mask=mask)
+    tagged: tuple[ColumnTags, ...] = (*align.of_type(SetColumnTags), *align.of_type(UnsetColumnTags))
+    for change in tagged:
+        if (present := columns.get(change.column.lower())) is not None:
+            columns[present.key] = replace(present, tags=_with_change(present.tags, change))
+    changed = replace(table, tags=_changed_tags(table.tags, align))
+    return replace(changed, columns=tuple(columns.values()), row_filter=row_filter)
+
+
+def _changed_tags(tags: Tags, align: Align[Any]) -> Tags:
+    """Return the tags of a table or schema after its alignment."""
+    changes: tuple[TableTags, ...] = (*align.of_type(SetTableTags), *align.of_type(UnsetTableTags))
+    for action in changes:
+        tags = _with_change(tags, action)
+    return tags
+
+
+def _with_change(tags: Tags, action: TableTags | ColumnTags) -> Tags:
+    if isinstance(action, SetTableTags | SetColumnTags):
+        return {**tags, **{tag.key: tag.desired for tag in action.tags}}
+    gone = entry_keys(action.tags)
+    return {key: value for key, value in tags.items() if key not in gone}
+
+
+def _with_tags_of(table: Table | TableState, other: Table | TableState | None) -> Table | TableState:
+    """Return a table with the tags of another moment; a new table keeps its own."""
+    if other is None:
+        return table
+    tags = {column.key: column.tags for column in other.columns}
+    columns = (replace(column, tags=tags.get(column.key, NOTHING)) for column in table.columns)
+    return replace(table, columns=tuple(columns), tags=other.tags)
+
+
+def _policy(key: str, state: PolicyState) -> AbacPolicy:
+    """Return the model that a policy matches; its scope and name are those of its key."""
+    kind, *parts = key.split(".")
+    count = ScopeKind(kind).parts
+    assert state.protection is not None
+    return AbacPolicy(
+        ".".join(parts[count:]),
+        PolicyScope(kind, ".".join(parts[:count])),
+        state.protection,
+        state.to,
+        excepted=state.excepted,
+        match=state.match,
+        when=state.when,
+        comment=state.comment,
+        declared_at=_CATALOG,
+    )
+
+
+_CATALOG: Final = SourceLocation("catalog")
