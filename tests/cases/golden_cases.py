@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -131,8 +131,9 @@ class GoldenCase:
     @property
     def policy(self) -> Policy:
         """What `policy.json` says; nothing, by default, is allowed."""
-        path = self.folder / "policy.json"
-        return msgspec.json.decode(path.read_bytes(), type=Policy) if path.exists() else Policy()
+        types = get_type_hints(Policy)
+        declared = self._beside("policy").items()
+        return Policy(**{key: msgspec.convert(value, types[key]) for key, value in declared})
 
     @property
     def records(self) -> dict[str, Recorded]:

@@ -10,6 +10,9 @@ from tests.cases.capability_walks import WALKS, walked_in_memory
 ELSEWHERE = {
     Feature.SCHEMA_METADATA,  # tests/golden/schemas-*, tests/unit/drift/test_schema_drift.py
     Feature.STREAMING_TABLES,  # tests/unit/compile/test_managed_parts.py
+    Feature.FUNCTIONS,  # tests/unit/aspects/test_definitions.py, and with them
+    Feature.FUNCTION_TAGS,
+    Feature.POLICIES,
     Feature.VOID_WIDENING,  # tests/unit/drift/test_unmanaged_types.py
 }
 

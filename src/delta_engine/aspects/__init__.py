@@ -296,7 +296,7 @@ KINDS: Final = (
         create=create_policy,
         drop=drop_policy,
         create_right=policy_definition.ON_SCOPE,
-        drop_right=replace(policy_definition.ON_SCOPE, statement="DROP POLICY"),
+        drop_right=policy_definition.TO_DROP,
     ),
 )
 """The kinds of securables, each after those that it needs."""

@@ -124,8 +124,6 @@ class Comparison(Generic[Model_co, State_co]):
             baseline=record.baseline if record is not None else None,
             attempted=record.attempted if record is not None else (),
         )
-        if not isinstance(desired, Table) or not isinstance(observed, TableState):
-            return plain
         pairs = _paired(desired.columns, observed.columns)
         return _with_columns(plain, pairs) if any(pairs) else plain  # without a pair, nothing is renamed
 
@@ -155,14 +153,12 @@ class Comparison(Generic[Model_co, State_co]):
             return True
         if self.baseline is None or names(self.baseline):
             return False
-        if not isinstance(self.baseline, Table):
-            return column is None
-        if self.baseline.manages is not None:
+        if isinstance(self.baseline, Table) and self.baseline.manages is not None:
             return False
         return column is None or any(column == known_column.key for known_column in self.baseline.columns)
 
     @property
-    def shared(self: Comparison) -> tuple[ColumnPair, ...]:
+    def shared(self) -> tuple[ColumnPair, ...]:
         """The columns of both sides, whether they differ or not."""
         there = {column.key: column for column in self.observed.columns}
         return tuple((column, there[column.key]) for column in self.desired.columns if column.key in there)

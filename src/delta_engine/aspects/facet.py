@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from delta_engine.backends.capabilities import Feature
 from delta_engine.errors import ConfigError
-from delta_engine.models import Grants, Part, QualifiedName, SchemaName
+from delta_engine.models import Grants, Part, SecurableName
 
 Model = TypeVar("Model", contravariant=True)
 State = TypeVar("State", contravariant=True)
@@ -148,7 +148,7 @@ class Facet(Generic[Model, State, Value]):
         """Return the value for a model file; None, like the written form of `absent`, omits the key."""
         return self.form.write(self.declared(model)) if self.written is None else self.written(model)
 
-    def imported_value(self, name: QualifiedName | SchemaName | None, state: State) -> Value:
+    def imported_value(self, name: SecurableName | None, state: State) -> Value:
         """Return the value that `import` declares for an existing object."""
         if self.imported is not None:
             return self.imported(name, state)

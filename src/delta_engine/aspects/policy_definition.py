@@ -290,6 +290,13 @@ ON_SCOPE: Final = Requirement(
     source="CREATE POLICY",
 )
 
+TO_DROP: Final = Requirement(
+    statement="DROP POLICY",
+    right=Right.MANAGE,
+    demands="ownership of the catalog, schema or table that it is on, or `MANAGE`",
+    source="DROP POLICY",
+)
+
 ASPECT: Aspect[ReplacePolicy, AbacPolicy, PolicyState] = definition_aspect(
     ReplacePolicy,
     _PARTS,

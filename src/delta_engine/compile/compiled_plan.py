@@ -69,6 +69,11 @@ class Step:
     round: Round = Round.CHANGES
 
     @property
+    def resource(self) -> tuple[str, str]:
+        """What it belongs to: a function and a table may have one name."""
+        return self.name.kind, self.name.key
+
+    @property
     def table_key(self) -> str:
         """The key of the table; empty for a schema."""
         return self.name.key if isinstance(self.name, QualifiedName) else ""
@@ -86,7 +91,7 @@ class CompiledPlan:
 
     def lasting_sql_of(self, name: SecurableName) -> tuple[str, ...]:
         """Return the statements of one table or schema, in order, without the repeatable ones."""
-        steps = (step for step in self.steps if step.name.key == name.key)
+        steps = (step for step in self.steps if step.resource == (name.kind, name.key))
         return tuple(
             statement.sql for step in steps for statement in step.statements if not statement.is_repeatable
         )

@@ -27,7 +27,7 @@ from delta_engine.config.yaml_layout import (
 )
 from delta_engine.config.yaml_text import block, list_item, one_line, pair
 from delta_engine.errors import ConfigError, SourceLocation
-from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models import SecurableName
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class EntryWriter:
         """Return a file with an entry for each change, ready to be pasted into `conf/consents.yml`."""
         return f"consents:{block(list_item(_in_block(self._entry(change))) for change in needed)}\n"
 
-    def ignored_drift(self, name: QualifiedName | SchemaName, fields: Sequence[str]) -> str:
+    def ignored_drift(self, name: SecurableName, fields: Sequence[str]) -> str:
         """Return a file with an entry for the drift of a table or schema, for `conf/drift-policy.yml`.
 
         Args:
@@ -84,7 +84,7 @@ class EntryWriter:
             **self._ending(),
         }
 
-    def _name(self, name: QualifiedName | SchemaName) -> str:
+    def _name(self, name: SecurableName) -> str:
         _, *names = str(name).split(".")
         return ".".join((catalog_text(name.catalog, self.variables), *map(escaped, names)))
 
@@ -183,10 +183,10 @@ _IDENTITY: Final = ("kind", "table", "column", "key")
 """The keys that tell which change an entry allows."""
 
 
-def _file_for(conf_dir: Path, table: QualifiedName) -> Path:
+def _file_for(conf_dir: Path, name: SecurableName) -> Path:
     folder = conf_dir / CONSENTS_FOLDER
     if folder.is_dir() and not (conf_dir / CONSENTS_FILE).exists():
-        return folder / f"{table.schema}.{table.table}.yml".lower()
+        return folder / f"{name.key.partition('.')[2]}.yml"
     return conf_dir / CONSENTS_FILE
 
 

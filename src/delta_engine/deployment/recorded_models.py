@@ -99,8 +99,8 @@ def _recorded_grants(state: DeploymentState) -> dict[str, Grants]:
     for full_key, record in state.resources.items():
         key = full_key.partition(".")[2]
         for model in (record.applied, *record.attempts):
-            if model is not None and (given := model.model.grants):
-                grants[key] = joined_grants(grants.get(key, {}), given)
+            if model is not None and isinstance(model.model, Table | Schema) and model.model.grants:
+                grants[key] = joined_grants(grants.get(key, {}), model.model.grants)
     return grants
 
 

@@ -24,7 +24,7 @@ from delta_engine.deployment.definitions import (
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.stored_definitions import TableDefinition
-from delta_engine.models import Column, QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import Column, QualifiedName, Schema, SchemaName, SecurableName, Table
 from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.ownership.recorded import (
     AnyRecord,
@@ -115,7 +115,7 @@ def applied_schema(
 
 
 def unfinished(
-    name: QualifiedName | SchemaName,
+    name: SecurableName,
     failure: Failure | None,
     *,
     attempted: Iterable[Kept[Any]],
@@ -134,7 +134,7 @@ def unfinished(
     )
 
 
-def unapplied(name: QualifiedName | SchemaName) -> AnyRecord:
+def unapplied(name: SecurableName) -> AnyRecord:
     """Return the record of a table or schema that no run has applied."""
     return Recorded(name, dependencies=tuple(map(resource_key, name.parents)))
 

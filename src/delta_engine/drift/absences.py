@@ -15,7 +15,7 @@ from delta_engine.aspects.aspect import Right
 from delta_engine.backends.capabilities import Visibility
 from delta_engine.drift.drifted_resources import Absence, ComparedResource, is_schema
 from delta_engine.errors import StatementError
-from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models import FunctionName, QualifiedName, SchemaName, SecurableName
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command
@@ -95,7 +95,7 @@ def hidden_notes(drifted: Iterable[ComparedResource]) -> Iterator[str]:
 
 
 def _absences(
-    names: Iterable[QualifiedName | SchemaName], principals: PrincipalReader | None, observed: CatalogState
+    names: Iterable[SecurableName], principals: PrincipalReader | None, observed: CatalogState
 ) -> Mapping[str, Absence]:
     needs = {name.key: _needs(name, observed.missing_schemas) for name in names}
     if principals is None:
@@ -108,9 +108,7 @@ def _absences(
     return {key: _absence(at_hand, needed) for key, needed in needs.items()}
 
 
-def _needs(
-    name: QualifiedName | SchemaName, missing_schemas: Collection[tuple[str, str]]
-) -> tuple[Need, ...]:
+def _needs(name: SecurableName, missing_schemas: Collection[tuple[str, str]]) -> tuple[Need, ...]:
     """Return the rights that show everything of the kind in the parent. Tables inherit SELECT of their schema.
 
     Access also needs USE of all parents, which the owner of a schema does not have in the catalog by itself
@@ -127,8 +125,10 @@ def _needs(
     return needs
 
 
-def _parent(name: QualifiedName | SchemaName) -> Securable:
-    return Securable((name.catalog, name.schema) if isinstance(name, QualifiedName) else (name.catalog,))
+def _parent(name: SecurableName) -> Securable:
+    if isinstance(name, QualifiedName | FunctionName):
+        return Securable((name.catalog, name.schema))
+    return Securable((name.catalog,))
 
 
 def _absence(at_hand: RightsAtHand, needed: Sequence[Need]) -> Absence:

@@ -20,7 +20,7 @@ from delta_engine.aspects.comparison import Model_co, State_co
 from delta_engine.aspects.renames import NO_RENAMES, Renames
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, Schema, SchemaName, Securable, Table
+from delta_engine.models import QualifiedName, Schema, SchemaName, Securable, SecurableName, Table
 from delta_engine.models.open_struct import Moment
 from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import CatalogState, SchemaState, SecurableState, TableState
@@ -205,7 +205,7 @@ class Compared(Generic[Model_co, State_co]):
     """
 
     record: Recorded[Model_co]
-    model_name: QualifiedName | SchemaName
+    model_name: SecurableName
     observed: State_co
     policy: Policy = AS_APPLIED
     attempted: tuple[Model_co, ...] = ()
@@ -216,7 +216,7 @@ class Compared(Generic[Model_co, State_co]):
     details: tuple[ClassifiedDrift, ...] = ()
 
     @property
-    def name(self) -> QualifiedName | SchemaName:
+    def name(self) -> SecurableName:
         """The recorded name, under which the table or schema exists."""
         return self.record.name
 
@@ -274,7 +274,7 @@ def is_table(drifted: ComparedResource) -> TypeGuard[ComparedTable]:
 
 def classified(
     policy: DriftPolicy,
-    name: QualifiedName | SchemaName,
+    name: SecurableName,
     difference: Difference,
     changed: Attribution | None,
     now: datetime,

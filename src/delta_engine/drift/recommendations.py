@@ -26,7 +26,7 @@ from delta_engine.drift.drifted_resources import (
     is_table,
 )
 from delta_engine.drift.handling import is_refused
-from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models import QualifiedName, SecurableName
 from delta_engine.validation.rules import name_problem
 
 _MOST_COMMANDS = 20
@@ -226,9 +226,7 @@ def _acceptance_of(drifted: ComparedResource, facts: DriftFacts) -> Recommendati
     return Recommendation(text=text + beside, command=f"{program} {_targets(tables)}")
 
 
-def _ignore(
-    name: QualifiedName | SchemaName, fields: Sequence[str], facts: DriftFacts
-) -> Iterator[Recommendation]:
+def _ignore(name: SecurableName, fields: Sequence[str], facts: DriftFacts) -> Iterator[Recommendation]:
     if facts.entries is not None:
         entry = facts.entries.ignored_drift(name, list(dict.fromkeys(fields)))
         yield Recommendation(text="Ignore it until a date", command="", file=_DRIFT_POLICY_PATH, entry=entry)

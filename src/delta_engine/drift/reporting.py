@@ -39,7 +39,7 @@ from delta_engine.drift.recommendations import (
     recommendations,
 )
 from delta_engine.drift.renames import irreversible
-from delta_engine.models import QualifiedName, SchemaName, Securable, Table
+from delta_engine.models import QualifiedName, Securable, SecurableName, Table
 from delta_engine.ownership.recorded import Recorded, resource_key
 from delta_engine.state.states import SecurableState, TableState
 from delta_engine.telemetry.context import command
@@ -178,7 +178,7 @@ def _not_ignored(
     )
 
 
-def _all(facts: DriftFacts) -> Iterator[tuple[QualifiedName | SchemaName, ClassifiedDrift]]:
+def _all(facts: DriftFacts) -> Iterator[tuple[SecurableName, ClassifiedDrift]]:
     for resource in facts.drifted:
         for detail in resource.details if resource.observed.exists or _was_deleted(resource, facts) else ():
             yield resource.name, detail

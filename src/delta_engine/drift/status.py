@@ -29,7 +29,7 @@ from delta_engine.deployment.resources import noted, unmanaged_table
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
 from delta_engine.drift.comparison import still_accepted, unexplained
 from delta_engine.drift.drifted_resources import ComparedResource
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import QualifiedName, Schema, SchemaName, SecurableName, Table
 from delta_engine.ownership.recorded import (
     HALF_DONE,
     AnyRecord,
@@ -225,9 +225,9 @@ def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedR
     return _seen(record, drift=changes, actual_checksum=checksum)
 
 
-def _has_tables(name: QualifiedName | SchemaName, observed: CatalogState) -> bool:
+def _has_tables(name: SecurableName, observed: CatalogState) -> bool:
     """Whether it is a schema with tables in the snapshot: undeclared schemas are not read themselves."""
-    return name.parts in observed.schemas
+    return isinstance(name, SchemaName) and name.parts in observed.schemas
 
 
 def _is_lag(record: AnyRecord, changes: tuple[RecordedDifference, ...]) -> bool:
@@ -299,7 +299,7 @@ def _with_unmanaged(
 
 
 def _is_given_up(record: AnyRecord, listed: Collection[tuple[str, str]]) -> bool:
-    if not is_of_table(record) or record.applied:
+    if not isinstance(record.name, QualifiedName) or record.applied:
         return False
     schema = (record.name.catalog.lower(), record.name.schema.lower())
     return record.status is not Status.UNMANAGED and schema in listed

@@ -270,7 +270,7 @@ class _RunningApply:
             return None
 
         def is_needed(error: StatementError) -> bool:
-            later = [step for step in self.plan.steps[position + 1 :] if step.name.key == name.key]
+            later = [later for later in self.plan.steps[position + 1 :] if later.resource == step.resource]
             left = [
                 *step.statements[place:],
                 *(statement for later_step in later for statement in later_step.statements),

@@ -32,9 +32,9 @@ class PlanProgress:
         self._waits = TopologicalSorter(waits)
         self._waits.prepare()
         self._ready: list[int] = []
-        self._left = Counter(step.name.key for step in steps)
-        self._runs: dict[str, tuple[RunStatement, ...]] = {}
-        self._failures: dict[str, StatementError] = {}
+        self._left = Counter(step.resource for step in steps)
+        self._runs: dict[tuple[str, str], tuple[RunStatement, ...]] = {}
+        self._failures: dict[tuple[str, str], StatementError] = {}
         self._failed_steps: set[int] = set()
         self._outcomes: deque[AnyOutcome] = deque()
         self._is_stopped = False
@@ -60,7 +60,7 @@ class PlanProgress:
     def finish(self, position: int, result: StepResult) -> None:
         """Record the result of a step."""
         step = self._steps[position]
-        key = step.name.key
+        key = step.resource
         if result.runs:
             self._runs[key] = (*self._runs.get(key, ()), *result.runs)
         if result.failure:
@@ -92,8 +92,8 @@ class PlanProgress:
                     self._waits.done(node)
 
     def _obstacle(self, step: Step) -> StatementError | None:
-        if step.name.key in self._failures:
-            return self._failures[step.name.key]
+        if step.resource in self._failures:
+            return self._failures[step.resource]
         if self._is_stopped:
             return StoppedError(sql="")
         for before in step.after:
@@ -116,7 +116,7 @@ class PlanProgress:
         return StatementError(reason, sql="", error_class=None)
 
     def _outcome(self, step: Step) -> AnyOutcome:
-        key = step.name.key
+        key = step.resource
         failure, kind = self._failures.get(key), _KINDS[step.operation]
         if failure is not None:
             kind = OutcomeKind.STOPPED if isinstance(failure, StoppedError) else OutcomeKind.FAILED

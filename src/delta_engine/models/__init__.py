@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from delta_engine.errors import InvalidModelError, SourceLocation
 from delta_engine.models.columns import Column, calling_line
@@ -252,6 +252,7 @@ class Schema:
         declared_at: the place of the declaration; by default the calling line of Python.
     """
 
+    columns: ClassVar[tuple[Column, ...]] = ()
     catalog_name: str
     schema_name: str
     comment: str | None = None

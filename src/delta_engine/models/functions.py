@@ -11,11 +11,12 @@ from enum import Enum, unique
 from typing import ClassVar, Final
 
 from delta_engine.errors import InvalidModelError, SourceLocation
-from delta_engine.models.columns import calling_line
+from delta_engine.models.columns import Column, calling_line
 from delta_engine.models.parts import (
     NO_GRANTS,
     NOTHING,
     Grants,
+    SchemaName,
     set_fields,
     to_flag,
     to_grants,
@@ -42,6 +43,11 @@ class FunctionName:
     def key(self) -> str:
         """The dotted name in lower case, by which functions compare."""
         return str(self).lower()
+
+    @property
+    def parents(self) -> tuple[SchemaName, ...]:
+        """The securables that it is in: its schema."""
+        return (SchemaName(self.catalog, self.schema),)
 
     @property
     def parts(self) -> tuple[str, str, str]:
@@ -116,6 +122,7 @@ class Function:
         ValueError: the engine does not manage functions in the language, or a text has an unpaired surrogate.
     """
 
+    columns: ClassVar[tuple[Column, ...]] = ()
     catalog_name: str
     schema_name: str
     function_name: str

@@ -13,8 +13,17 @@ from types import MappingProxyType
 from typing import ClassVar, TypeAlias
 
 from delta_engine.errors import SourceLocation
-from delta_engine.models.columns import calling_line
-from delta_engine.models.parts import NOTHING, set_fields, to_names, to_optional_text, to_text, to_texts
+from delta_engine.models.columns import Column, calling_line
+from delta_engine.models.parts import (
+    NOTHING,
+    QualifiedName,
+    SchemaName,
+    set_fields,
+    to_names,
+    to_optional_text,
+    to_text,
+    to_texts,
+)
 
 
 @unique
@@ -90,6 +99,21 @@ class PolicyName:
         """The kind and name of the scope and the policy's name, in lower case, by which policies compare."""
         return f"{self.scope.kind.value}.{self.scope.key}.{self.policy.lower()}"
 
+    @property
+    def catalog(self) -> str:
+        """The catalog that its scope is, or is in."""
+        return self.scope.name.partition(".")[0]
+
+    @property
+    def parents(self) -> tuple[QualifiedName | SchemaName, ...]:
+        """The securables that it is in: its scope; the engine manages no catalog."""
+        match self.scope.name.split("."):
+            case [catalog, schema, table]:
+                return (QualifiedName(catalog, schema, table),)
+            case [catalog, schema]:
+                return (SchemaName(catalog, schema),)
+        return ()
+
     def __str__(self) -> str:
         return f"{self.policy} on {self.scope}"
 
@@ -162,6 +186,7 @@ class AbacPolicy:
         TypeError: an argument has the wrong type.
     """
 
+    columns: ClassVar[tuple[Column, ...]] = ()
     name: str
     scope: PolicyScope
     protection: Protection

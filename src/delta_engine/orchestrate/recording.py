@@ -36,7 +36,7 @@ from delta_engine.drift.renames import ignored_renames, taken_renames
 from delta_engine.drift.replacements import is_replaced_by_run
 from delta_engine.drift.status import attempted_by, confirmed, unconfirmed, with_accepted_drift
 from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
-from delta_engine.models import Part, QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import Part, QualifiedName, Schema, SchemaName, SecurableName, Table
 from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.ownership.recorded import (
@@ -387,7 +387,7 @@ class Recording:
             self._record_kept(outcome.name, outcome)
         _log_outcome(outcome)
 
-    def _record_kept(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> None:
+    def _record_kept(self, name: SecurableName, outcome: AnyOutcome) -> None:
         failure = outcome.failure
         record = self._unfinished(name, outcome) if failure else self._recorded_as_applied(name)
         if _is_touched(name, outcome):
@@ -402,16 +402,17 @@ class Recording:
         self._outcomes.append(outcome)
         self._recorder.record(record, checkpoint)
 
-    def _recorded_as_applied(self, name: QualifiedName | SchemaName) -> AnyRecord:
+    def _recorded_as_applied(self, name: SecurableName) -> AnyRecord:
         recorder = self._recorder
-        if not isinstance(name, QualifiedName):
+        if isinstance(name, SchemaName):
             return self.applied_schema(name, self._declared_schemas.get(name.key))
+        assert isinstance(name, QualifiedName)
         model = self._tables[name.key]
         self.note_schema(model)
         earlier, is_rewritten = table_record(recorder.resources, name), name.key in self._replaced
         return self.applied(model, earlier, is_changed=True, is_rewritten=is_rewritten)
 
-    def _unfinished(self, name: QualifiedName | SchemaName, outcome: AnyOutcome) -> AnyRecord:
+    def _unfinished(self, name: SecurableName, outcome: AnyOutcome) -> AnyRecord:
         key, failure = resource_key(name), outcome.failure
         status = Status.DEGRADED if outcome.statements else Status.FAILED
         return unfinished(
@@ -427,7 +428,7 @@ class Recording:
         return record
 
 
-def _is_touched(name: QualifiedName | SchemaName, outcome: AnyOutcome) -> bool:
+def _is_touched(name: SecurableName, outcome: AnyOutcome) -> bool:
     """Whether a run may have changed a resource: a table that only waited for a failed one was not touched."""
     is_sent = bool(outcome.statements or (outcome.failure and outcome.failure.sql))
     return is_sent or not isinstance(name, QualifiedName)

@@ -17,7 +17,7 @@ from delta_engine.deployment.recorded_models import with_recorded_grants
 from delta_engine.drift.commit_paths import renames
 from delta_engine.drift.renames import with_former_names
 from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import QualifiedName, Schema, SecurableName, Table
 from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import observe, with_statuses
@@ -61,7 +61,7 @@ class UndoRequest:
         """Return the request in the options of a plan file."""
         return cls(run=options.undoes, tables=options.tables, skips_refused=options.skips_refused)
 
-    def covers(self, name: QualifiedName | SchemaName) -> bool:
+    def covers(self, name: SecurableName) -> bool:
         """Whether a table or schema is asked for."""
         return not self.tables or (isinstance(name, QualifiedName) and matches_any(name, self.tables))
 
@@ -176,7 +176,7 @@ class _RunChange:
         now: its present record; None if it is gone.
     """
 
-    name: QualifiedName | SchemaName
+    name: SecurableName
     run: str
     before: AnyRecord | None
     after: AnyRecord | None
@@ -237,7 +237,7 @@ class _RunChange:
             yield _refusal(self.name, reason)
 
 
-def _changed_since(name: QualifiedName | SchemaName, run: str | None) -> RefusedError:
+def _changed_since(name: SecurableName, run: str | None) -> RefusedError:
     if run is None:
         lists = command("state versions")
         return _refusal(
@@ -385,6 +385,6 @@ def _columns(model: Table) -> set[str]:
     return {column.key for column in model.columns}
 
 
-def _refusal(name: QualifiedName | SchemaName, reason: str, way_out: str = "") -> RefusedError:
+def _refusal(name: SecurableName, reason: str, way_out: str = "") -> RefusedError:
     others = f"{spoken(command('undo --skip-refused'), 'undo(skip_refused=True)')} undoes the others."
     return UnsafePlanError(reason, table=str(name), way_out=way_out or others)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from delta_engine.models import Grants
+from delta_engine.models import Column, Grants
 from delta_engine.models.functions import Function, FunctionLanguage, Parameter
 from delta_engine.models.parts import read_only, set_fields, to_grants, to_items
 from delta_engine.models.types import DataType
@@ -28,6 +29,7 @@ class FunctionState:
         shows_tags: whether the platform shows tags.
     """
 
+    columns: ClassVar[tuple[Column, ...]] = ()
     exists: bool = True
     returns: DataType | None = None
     body: str | None = None

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import ClassVar
 
+from delta_engine.models.columns import Column
 from delta_engine.models.parts import set_fields
 from delta_engine.models.policies import AbacPolicy, Protection
 from delta_engine.state.audits import NO_AUDIT, Audit
@@ -21,6 +23,7 @@ class PolicyState:
         when: None for every table, as for a model.
     """
 
+    columns: ClassVar[tuple[Column, ...]] = ()
     exists: bool = True
     protection: Protection | None = None
     to: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from typing_extensions import assert_never
 
@@ -147,6 +147,7 @@ class SchemaState:
         predictive_optimization: the setting of the schema itself; None if it was not read.
     """
 
+    columns: ClassVar[tuple[Column, ...]] = ()
     exists: bool = True
     comment: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)

@@ -111,4 +111,7 @@ def test_every_kind_is_made_here_or_on_delta() -> None:
         *("column_default", "column_order", "column_comment", "table_comment", "table_feature", "property"),
         *("check", "clustering", "primary_key", "foreign_key", "partitioning", "table_deleted"),
         *("table_replaced", "table_unreadable", "unmanaged"),
+        *("function_deleted", "function_body", "function_signature", "function_comment", "function_tag"),
+        *("function_grant", "function_grant_added", "function_owner"),
+        *("policy_deleted", "policy_changed", "policy_comment"),
     }

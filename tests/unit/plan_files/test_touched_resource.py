@@ -17,10 +17,10 @@ from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.ownership.recorded import AcceptedDrift, Failure, Kept, RecordedDifference, Status
 from delta_engine.plan_files.document import TouchedResource
 from delta_engine.plan_files.touched import touched_resource
+from delta_engine.state.audits import Audit
 from delta_engine.state.states import (
     ABSENT,
     ABSENT_SCHEMA,
-    Audit,
     RelationKind,
     SchemaState,
     TableState,

@@ -19,7 +19,7 @@ from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, of_schemas, of_tables
 from delta_engine.execute.statement_runner import StatementRunner
-from delta_engine.models import QualifiedName, SecurableName
+from delta_engine.models import QualifiedName, SchemaName, SecurableName
 from delta_engine.models.functions import Function, FunctionName, Parameter
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.sql.functions import sql_create_function, sql_drop_function_if_exists
@@ -100,8 +100,9 @@ class ScratchObjects:
             yield name, _drop_statement(self.backend, name)
         for function in self.functions:
             yield function, sql_drop_function_if_exists(FunctionName(*function.parts))
-        for schema in self.created - tables:
-            yield schema, sql_drop_empty_schema(schema.catalog, schema.schema)
+        for schema in self.created:
+            if isinstance(schema, SchemaName):
+                yield schema, sql_drop_empty_schema(schema.catalog, schema.schema)
 
     def _listed(self) -> Iterator[QualifiedName]:
         """Yield the run's tables in the catalog, including those whose CREATE had no answer."""
