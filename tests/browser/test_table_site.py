@@ -25,6 +25,8 @@ MOST_SECONDS = 2.0
 INDEX = "index.html"
 SILVER = "schemas/dev.silver/index.html"
 ORDERS = "schemas/dev.silver/orders.html"
+MASK = "schemas/dev.ops/functions/mask.html"
+MASK_PII = "policies/schema/dev/silver/mask_pii.html"
 SALES = "schemas/dev.sales/index.html"
 LONG = "a" * 400
 
@@ -50,7 +52,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def search(page: Page, words: str) -> None:
     page.keyboard.press("/")
     page.keyboard.type(words)
-    page.locator("#found", has_text=re.compile(r"tables?\b")).wait_for()
+    page.locator("#found", has_text=re.compile(r"results?\b|Nothing")).wait_for()
 
 
 def focused(page: Page) -> str:
@@ -63,7 +65,7 @@ def width_of(page: Page) -> int:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("path", [INDEX, SILVER, ORDERS])
+@pytest.mark.parametrize("path", [INDEX, SILVER, ORDERS, MASK, MASK_PII])
 def test_axe_finds_nothing_and_nothing_flows_over(
     open_file: Open, site: Path, path: str, viewport: dict[str, int], scheme: str
 ) -> None:
@@ -86,7 +88,7 @@ def test_axe_finds_nothing_in_a_diagram_of_a_hundred_tables(open_file: Open, sho
 def test_search_works_from_the_keyboard(open_file: Open, site: Path) -> None:
     page = open_file(site / INDEX)
     search(page, "postcode")
-    assert page.locator("#found").inner_text() == "No table or column matches."
+    assert page.locator("#found").inner_text() == "Nothing matches."
     page.keyboard.press("Escape")
     assert page.locator("#page").is_visible()
     search(page, "ord")
@@ -101,6 +103,17 @@ def test_search_works_from_the_keyboard(open_file: Open, site: Path) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**/orders.html")
     assert page.locator("#page h1").inner_text().startswith("orders")
+
+
+def test_search_finds_functions_and_policies_and_says_what_they_are(open_file: Open, site: Path) -> None:
+    page = open_file(site / SILVER)
+    search(page, "mask")
+    hits = [hit.inner_text().split("\n")[0] for hit in page.locator("#hits > li").all()]
+    assert hits == ["dev.ops.mask function", "dev.ops.mask_all function", "dev.silver.mask_pii policy"]
+    page.locator("#hits .hit").last.click()
+    page.wait_for_url("**/policies/schema/dev/silver/mask_pii.html")
+    page.get_by_role("link", name="dev.ops.mask").click()
+    assert page.locator("#page h1").inner_text().startswith("mask")
 
 
 def test_search_finds_columns_and_leads_to_their_rows(open_file: Open, site: Path) -> None:
@@ -123,7 +136,7 @@ def test_chips_show_tables_by_status(open_file: Open, shop: Path) -> None:
     assert rows.count() == 100
     page.get_by_role("button", name="Drifted").click()
     assert rows.count() == 10
-    assert page.locator("#shown").inner_text() == "10 of 100 tables"
+    assert page.locator("#shown").inner_text() == "10 of 100"
     page.get_by_role("button", name="Drifted").click()
     assert rows.count() == 100
 
@@ -204,7 +217,7 @@ def test_without_scripts_everything_is_there(open_file: Open, site: Path) -> Non
     page = open_file(site / SILVER, java_script_enabled=False)
     assert page.locator("#search-form").is_hidden()
     assert page.locator(".box:visible").count() == 3
-    assert page.locator(".tables > li:visible").count() == 2
+    assert page.locator(".tables > li:visible").count() == 4
 
 
 def test_three_thousand_tables_open_within_two_seconds(open_file: Open, tmp_path: Path) -> None:

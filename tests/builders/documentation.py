@@ -9,18 +9,24 @@ from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drifted_resources import Attribution, Finding
 from delta_engine.errors import SourceLocation
 from delta_engine.models import (
+    AbacPolicy,
     CheckConstraint,
     Column,
     ColumnMask,
     ForeignKey,
+    Function,
     Identity,
+    Parameter,
+    PolicyFilter,
+    PolicyMask,
+    PolicyScope,
     PrimaryKey,
     RowFilter,
     Schema,
     Table,
 )
 from delta_engine.models.constraints import resolved
-from delta_engine.ownership.recorded import RecordedDifference
+from delta_engine.ownership.recorded import RecordedDifference, resource_key
 from delta_engine.tools.site.documented import (
     Applied,
     DeploymentFacts,
@@ -98,10 +104,50 @@ def everything(text: str = "as bought") -> Documentation:
         declared_at=place,
     )
     lonely = Table("dev", "bronze", "raw", [Column("payload", "string")], declared_at=place)
+    functions = (
+        Function(
+            "dev",
+            "ops",
+            "mask",
+            "string",
+            text,
+            [Parameter("email", "string", comment=text), Parameter("mark", "string", text)],
+            language="python",
+            body_file="functions/mask.py",
+            comment=text,
+            tags={"domain": text},
+            owner=text,
+            grants={text: ["EXECUTE"]},
+            declared_at=place,
+        ),
+        Function("dev", "ops", "mask_all", "string", "dev.ops.mask('', '*')", declared_at=place),
+    )
+    policies = (
+        AbacPolicy(
+            "mask_pii",
+            PolicyScope("schema", "dev.silver"),
+            PolicyMask("dev.ops.mask", "personal", ["'#'"]),
+            [text],
+            excepted=["hr"],
+            match={"personal": "has_tag('pii')"},
+            comment=text,
+            declared_at=place,
+        ),
+        AbacPolicy(
+            "own_rows",
+            PolicyScope("catalog", "dev"),
+            PolicyFilter("dev.elsewhere.only_own"),
+            ["account users"],
+            when="has_tag('layer') AND has_tag('no such tag')",
+            declared_at=place,
+        ),
+    )
     tables = resolved([lonely, customers, orders])
     return Documentation(
         environment="dev",
         tables=tables,
+        functions=functions,
+        policies=policies,
         schemas={
             "dev.silver": Schema(
                 "dev",
@@ -114,11 +160,15 @@ def everything(text: str = "as bought") -> Documentation:
         },
         deployment=DeploymentFacts(serial=7, lineage=COMMIT, saved_at=NOON, statuses_of=NOON),
         applied={
-            "dev.bronze.raw": Applied(status=DocumentedStatus.NOT_APPLIED),
-            "dev.silver.customers": Applied(
+            "table.dev.bronze.raw": Applied(status=DocumentedStatus.NOT_APPLIED),
+            "function.dev.ops.mask": Applied(
+                status=DocumentedStatus.HEALTHY, at=NOON, by=text, run=RUN, is_behind=True
+            ),
+            "policy.schema.dev.silver.mask_pii": Applied(status=DocumentedStatus.NOT_APPLIED),
+            "table.dev.silver.customers": Applied(
                 status=DocumentedStatus.HEALTHY, at=NOON, by="ana@example.com", run=RUN
             ),
-            "dev.silver.orders": Applied(
+            "table.dev.silver.orders": Applied(
                 status=DocumentedStatus.DRIFTED,
                 at=NOON,
                 by=text,
@@ -143,17 +193,24 @@ def everything(text: str = "as bought") -> Documentation:
 
 
 def named(text: str) -> Documentation:
-    """Return a site whose table and columns have a text as their name."""
+    """Return a site whose table, columns, function and policies have a text as their name."""
     table = Table(
         "dev",
         "silver",
         text,
-        [Column(text, "bigint", False), Column("parent", f"struct<{_quoted(text)}: string>")],
+        [
+            Column(text, "bigint", False, mask=ColumnMask(f"dev.silver.{_quoted(text)}")),
+            Column("parent", f"struct<{_quoted(text)}: string>"),
+        ],
         primary_key=[text],
         foreign_keys=[ForeignKey([text], "dev.silver.others", [text], name=text)],
         declared_at=SourceLocation(f"conf/{text}.yml", 1),
     )
-    return Documentation(environment=text, tables=(table,), links=SOURCE)
+    function = Function("dev", "silver", text, "bigint", _quoted(text), [Parameter(text, "bigint")])
+    policy = AbacPolicy(text, PolicyScope("schema", "dev.silver"), PolicyFilter("dev.silver.none"), [text])
+    return Documentation(
+        environment=text, tables=(table,), functions=(function,), policies=(policy,), links=SOURCE
+    )
 
 
 def _quoted(name: str) -> str:
@@ -232,7 +289,7 @@ def documented(tables: list[Table]) -> Documentation:
         tables=tuple(in_order),
         deployment=DeploymentFacts(serial=7, lineage=COMMIT, saved_at=NOON, statuses_of=NOON),
         applied={
-            table.key: Applied(
+            resource_key(table.qualified_name): Applied(
                 status=DocumentedStatus.DRIFTED if at % 10 == 0 else DocumentedStatus.HEALTHY,
                 at=NOON,
                 by="ana",

@@ -131,7 +131,12 @@ def shown_moment(at: datetime) -> str:
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, such as `1 table` and `2 tables`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Return a regular noun in the plural, such as `tables` and `policies`."""
+    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:-1] not in "aeiou" else f"{noun}s"
 
 
 def described_size(size: int) -> str:

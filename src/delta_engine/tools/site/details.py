@@ -1,4 +1,4 @@
-"""What a table's page lists: columns with their nested fields, keys, and the other facts of a model."""
+"""What pages list: columns with their nested fields, parameters, keys, and the other facts of a model."""
 
 from __future__ import annotations
 
@@ -7,14 +7,24 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
+from delta_engine.aspects import COLUMN_FACETS, KINDS
 from delta_engine.aspects.facet import Facet, Written
-from delta_engine.models import Column, Schema, Table
+from delta_engine.models import Column, Function, Securable, Table
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType, parts
 from delta_engine.sql.readable_types import readable_data_type
 from delta_engine.telemetry.logs import HIDDEN, redacted
 
-_SHOWN_APART: Final = ("comment", "primary_key", "foreign_keys", "checks", "tags", "nullable")
+_SHOWN_APART: Final = (
+    "comment",
+    "primary_key",
+    "foreign_keys",
+    "checks",
+    "tags",
+    "nullable",
+    "parameters",
+    "returns",
+    "body",
+)
 """The facets that pages show in places of their own."""
 
 
@@ -70,15 +80,24 @@ def shown_columns(table: Table) -> Iterator[ShownColumn]:
         yield from _fields(column.data_type, 1)
 
 
-def table_facts(table: Table) -> tuple[Fact, ...]:
-    """Return what a model declares of its table besides columns, comments, keys, checks and tags."""
-    managed = (Fact("manages", tuple(sorted(part.value for part in table.manages))),) if table.manages else ()
-    return (*_facts(_OF_TABLES, table), *managed)
+def shown_parameters(function: Function) -> Iterator[ShownColumn]:
+    """Yield the parameters of a function in order."""
+    for parameter in function.parameters:
+        yield ShownColumn(
+            name=parameter.name,
+            depth=0,
+            type=readable_data_type(parameter.data_type),
+            is_nullable=True,
+            comment=parameter.comment,
+            facts=() if parameter.default is None else (Fact("default", (parameter.default,)),),
+        )
 
 
-def schema_facts(schema: Schema) -> tuple[Fact, ...]:
-    """Return what a model declares of its schema besides comment and tags."""
-    return _facts(_OF_SCHEMAS, schema)
+def model_facts(model: Securable) -> tuple[Fact, ...]:
+    """Return what a model declares besides what its page shows in places of its own."""
+    manages = model.manages if isinstance(model, Table) else None
+    managed = (Fact("manages", tuple(sorted(part.value for part in manages))),) if manages else ()
+    return (*_facts(_LISTED[model.qualified_name.kind], model), *managed)
 
 
 def pair_text(key: str, value: str) -> str:
@@ -123,7 +142,7 @@ def _short_type(data_type: DataType) -> str:
     return "struct"
 
 
-def _facts(facets: _ListedFacets, model: Table | Column | Schema) -> tuple[Fact, ...]:
+def _facts(facets: _ListedFacets, model: Securable | Column) -> tuple[Fact, ...]:
     values = ((facet, _effective_value(facet, model), absent) for facet, absent in facets)
     return tuple(Fact(facet.key, tuple(_lines(value))) for facet, value, absent in values if value != absent)
 
@@ -141,11 +160,10 @@ _ListedFacets: TypeAlias = "tuple[tuple[Facet[Any, Any, Any], Written | None], .
 """Facets that pages list, each with the written form of its absence."""
 
 _OF_COLUMNS: Final = _listed(COLUMN_FACETS)
-_OF_TABLES: Final = _listed(TABLE_FACETS)
-_OF_SCHEMAS: Final = _listed(SCHEMA_FACETS)
+_LISTED: Final = {kind.word: _listed(kind.facets) for kind in KINDS}
 
 
-def _effective_value(facet: Facet[Any, Any, Any], model: Table | Column | Schema) -> Written | None:
+def _effective_value(facet: Facet[Any, Any, Any], model: Securable | Column) -> Written | None:
     """Return a facet's written value, with the environment's defaults."""
     if facet.written is not None or facet.recorded is None:
         return facet.written_value(model)

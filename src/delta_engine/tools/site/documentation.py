@@ -54,7 +54,9 @@ def document_project(
         schemas={schema.key: schema for schema in project.schemas},
         deployment=_facts(state) if state else None,
         why_not_applied=why_not_applied,
-        applied={table.key: applied(table, state) for table in tables} if state else {},
+        applied={resource_key(table.qualified_name): applied(table, state) for table in tables}
+        if state
+        else {},
         links=links,
     )
 
@@ -85,9 +87,9 @@ def with_found_drift(documentation: Documentation, report: DriftReport) -> Docum
     drifted = {resource.resource: resource for resource in report.drifted}
     deleted = {resource.resource for resource in report.deleted}
     applied = {}
-    for table in documentation.tables:
-        key = resource_key(table.qualified_name)
-        before = documentation.applied.get(table.key, Applied(status=DocumentedStatus.NOT_APPLIED))
+    for model in documentation.models:
+        key = resource_key(model.qualified_name)
+        before = documentation.applied.get(key, Applied(status=DocumentedStatus.NOT_APPLIED))
         status = before.status
         if key in deleted:
             status = DocumentedStatus.MISSING
@@ -96,7 +98,7 @@ def with_found_drift(documentation: Documentation, report: DriftReport) -> Docum
         elif status in (DocumentedStatus.DRIFTED, DocumentedStatus.MISSING):
             status = DocumentedStatus.HEALTHY
         findings = drifted[key].findings if key in drifted else ()
-        applied[table.key] = replace(before, status=status, drift=findings)
+        applied[key] = replace(before, status=status, drift=findings)
     deployment = documentation.deployment
     return replace(
         documentation,

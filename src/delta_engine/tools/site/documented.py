@@ -1,4 +1,4 @@
-"""What the site shows, as data: declared tables and schemas, with what the deployment state says of each."""
+"""What the site shows, as data: declared models, with what the deployment state says of each, and how they connect."""
 
 from __future__ import annotations
 
@@ -9,20 +9,35 @@ from datetime import datetime
 from enum import Enum, unique
 from functools import cached_property
 from itertools import groupby
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import quote, urlsplit
 
+from typing_extensions import assert_never
+
+from delta_engine.aspects.policy_reach import Reach, inherited_tags, reaches
 from delta_engine.drift.drifted_resources import Finding
 from delta_engine.errors import InvalidCommandError, SourceLocation
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import (
+    AbacPolicy,
+    Function,
+    PolicyScope,
+    QualifiedName,
+    Schema,
+    SchemaName,
+    Table,
+)
 from delta_engine.models.constraints import referenced_table
-from delta_engine.ownership.recorded import RecordedDifference
-from delta_engine.tools.site.files import table_path
+from delta_engine.models.policies import ScopeKind
+from delta_engine.ownership.recorded import RecordedDifference, resource_key
+from delta_engine.tools.site.files import function_path, policy_path, schema_path, table_path
+
+Documented: TypeAlias = Table | Function | AbacPolicy
+"""A model that has a page with a status."""
 
 
 @unique
 class DocumentedStatus(Enum):
-    """The status of a declared table, by its record."""
+    """The status of what a model declares, by its record."""
 
     HEALTHY = "healthy"
     DRIFTED = "drifted"
@@ -34,7 +49,7 @@ class DocumentedStatus(Enum):
 
     @property
     def meaning(self) -> str:
-        """What it says of the table."""
+        """What it says."""
         return _MEANINGS[self]
 
 
@@ -42,8 +57,8 @@ _MEANINGS: Final[Mapping[DocumentedStatus, str]] = {
     DocumentedStatus.HEALTHY: "As it was applied last.",
     DocumentedStatus.DRIFTED: "It was changed outside the engine.",
     DocumentedStatus.DEGRADED: "The last run applied a part of its changes.",
-    DocumentedStatus.FAILED: "The last run failed before it changed the table.",
-    DocumentedStatus.UNKNOWN: "A run that was changing the table was interrupted.",
+    DocumentedStatus.FAILED: "The last run failed before it changed it.",
+    DocumentedStatus.UNKNOWN: "A run that was changing it was interrupted.",
     DocumentedStatus.MISSING: "It was applied, and does not exist any more.",
     DocumentedStatus.NOT_APPLIED: "No run has applied it yet.",
 }
@@ -51,14 +66,14 @@ _MEANINGS: Final[Mapping[DocumentedStatus, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """What the deployment state says of a table.
+    """What the deployment state says of what a model declares.
 
     Args:
-        at: when the table was last applied; None if it never was.
+        at: when it was last applied; None if it never was.
         by: the principal that applied it.
         run: the run that changed it last; None if it is not recorded.
         is_behind: whether the model has changed since.
-        drift: how the table differs from what was applied: recorded differences, or the findings of a report.
+        drift: how it differs from what was applied: recorded differences, or the findings of a report.
         problem: why the status is what it is; empty without a problem.
     """
 
@@ -173,20 +188,40 @@ class Link:
     other_columns: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protected:
+    """A column of a table, or its rows, that a mask or a filter protects, as far as declared tags tell.
+
+    Args:
+        column: None for the rows.
+        function: the key of the function.
+        policy: None for a mask or a filter of the table's own.
+    """
+
+    table: Table
+    column: str | None
+    function: str
+    policy: AbacPolicy | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Documentation:
     """Everything that the site shows of one environment.
 
     Args:
         tables: sorted by name.
+        functions: sorted by name.
+        policies: sorted by key.
         schemas: the declared schemas, by their keys.
         deployment: None if the deployment state was not read, or there is none yet.
         why_not_applied: why there is no deployment state to show; empty if there is one.
-        applied: by the tables' keys; empty if the deployment state was not read.
+        applied: by the keys of resources; empty if the deployment state was not read.
     """
 
     environment: str
     tables: tuple[Table, ...]
+    functions: tuple[Function, ...] = ()
+    policies: tuple[AbacPolicy, ...] = ()
     schemas: Mapping[str, Schema] = field(default_factory=dict)
     deployment: DeploymentFacts | None = None
     why_not_applied: str = ""
@@ -198,10 +233,45 @@ class Documentation:
         """The tables by their keys."""
         return {table.key: table for table in self.tables}
 
+    @property
+    def models(self) -> tuple[Documented, ...]:
+        """What has a page with a status."""
+        return (*self.tables, *self.functions, *self.policies)
+
+    @cached_property
+    def function_by_key(self) -> Mapping[str, Function]:
+        """The functions by their keys."""
+        return {function.key: function for function in self.functions}
+
+    @cached_property
+    def protected(self) -> tuple[Protected, ...]:
+        """What masks and filters protect, the tables' own and those of policies; sorted by table."""
+        return tuple(
+            Protected(
+                table=table,
+                column=next((column.name for column in table.columns if column.key == reach.column), None),
+                function=reach.call.function,
+                policy=reach.policy,
+            )
+            for table in self.tables
+            for reach in self._reaches(table)
+        )
+
+    def _reaches(self, table: Table) -> Sequence[Reach]:
+        name = table.qualified_name
+        return reaches(name, table, self.policies, inherited_tags(name, self.schemas.values()))
+
     def path_of(self, key: str) -> str | None:
         """Return the path of a table's page; None if the site has no page for it."""
         table = self.by_key.get(key)
         return table_path(table) if table else None
+
+    def path_of_scope(self, scope: PolicyScope) -> str | None:
+        """Return the path of the page of a policy's schema or table; None if the site has no page for it."""
+        if scope.kind is ScopeKind.TABLE:
+            return self.path_of(scope.key)
+        names = (name for name, _, _ in self.grouped() if scope.kind is ScopeKind.SCHEMA)
+        return next((schema_path(name) for name in names if name.key == scope.key), None)
 
     def references(self, table: Table) -> Iterator[Link]:
         """Yield the foreign keys of a table that name a table."""
@@ -216,17 +286,39 @@ class Documentation:
                     other_columns=key.referenced_columns,
                 )
 
-    def grouped(self) -> Iterator[tuple[SchemaName, list[Table]]]:
-        """Yield the schemas that have tables, sorted, with their tables."""
-        for _, group in groupby(self.tables, key=_schema_key):
-            tables = list(group)
-            yield SchemaName(tables[0].catalog_name, tables[0].schema_name), tables
+    def grouped(self) -> Iterator[tuple[SchemaName, list[Table], list[Function]]]:
+        """Yield the schemas that have tables or functions, sorted, with both."""
+        in_schemas: list[Table | Function] = [*self.tables, *self.functions]
+        for _, group in groupby(sorted(in_schemas, key=_schema_key), key=_schema_key):
+            models = list(group)
+            name = SchemaName(models[0].catalog_name, models[0].schema_name)
+            yield (
+                name,
+                [model for model in models if isinstance(model, Table)],
+                [model for model in models if isinstance(model, Function)],
+            )
 
-    def status_of(self, table: Table) -> DocumentedStatus | None:
-        """Return the status of a table; None if no deployment state was read."""
-        applied = self.applied.get(table.key)
+    def applied_of(self, model: Documented) -> Applied | None:
+        """Return what the deployment state says of a model; None if it was not read."""
+        return self.applied.get(resource_key(model.qualified_name))
+
+    def status_of(self, model: Documented) -> DocumentedStatus | None:
+        """Return the status of a model; None if no deployment state was read."""
+        applied = self.applied_of(model)
         return None if applied is None else applied.status
 
 
-def _schema_key(table: Table) -> tuple[str, str]:
-    return table.catalog_name.lower(), table.schema_name.lower()
+def page_path(model: Documented) -> str:
+    """Return the path of a model's page."""
+    match model:
+        case Table():
+            return table_path(model)
+        case Function():
+            return function_path(model.qualified_name)
+        case AbacPolicy():
+            return policy_path(model)
+    assert_never(model)
+
+
+def _schema_key(model: Table | Function) -> tuple[str, str]:
+    return model.catalog_name.lower(), model.schema_name.lower()

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
-from delta_engine.models import SchemaName, Table
+from delta_engine.models import AbacPolicy, FunctionName, SchemaName, Table
 
 INDEX: Final = "index.html"
 STYLES: Final = "assets/site.css"
@@ -25,13 +25,23 @@ _HASH_LENGTH: Final = 12
 
 def schema_path(name: SchemaName) -> str:
     """Return the path of a schema's page."""
-    return f"schemas/{_stem(name.catalog)}.{_stem(name.schema)}/index.html"
+    return f"{_schema_folder(name.catalog, name.schema)}/index.html"
 
 
 def table_path(table: Table) -> str:
     """Return the path of a table's page."""
-    folder = f"schemas/{_stem(table.catalog_name)}.{_stem(table.schema_name)}"
-    return f"{folder}/{_stem(table.table_name)}.html"
+    return f"{_schema_folder(table.catalog_name, table.schema_name)}/{_stem(table.table_name)}.html"
+
+
+def function_path(name: FunctionName) -> str:
+    """Return the path of a function's page."""
+    return f"{_schema_folder(name.catalog, name.schema)}/functions/{_stem(name.function)}.html"
+
+
+def policy_path(policy: AbacPolicy) -> str:
+    """Return the path of a policy's page."""
+    scope = "/".join(map(_stem, policy.scope.parts))
+    return f"policies/{policy.scope.kind.value}/{scope}/{_stem(policy.name)}.html"
 
 
 @lru_cache(maxsize=4096)
@@ -41,6 +51,10 @@ def column_anchor(name: str) -> str:
 
 
 _UNRESERVED: Final = "!~*'()"
+
+
+def _schema_folder(catalog: str, schema: str) -> str:
+    return f"schemas/{_stem(catalog)}.{_stem(schema)}"
 
 
 def _stem(name: str) -> str:

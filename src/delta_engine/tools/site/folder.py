@@ -14,7 +14,7 @@ from delta_engine.errors import InvalidCommandError
 
 _MARKER: Final = ".delta-engine-docs"
 _MARKER_TEXT: Final = "Written by `delta-engine docs`, which replaces this folder as a whole.\n"
-_OWN: Final = frozenset((_MARKER, "assets", "schemas", "index.html"))
+_OWN: Final = frozenset((_MARKER, "assets", "policies", "schemas", "index.html"))
 _NEW: Final = "new"
 _OLD: Final = "old"
 

@@ -10,15 +10,30 @@ from pathlib import Path
 from posixpath import dirname, relpath
 from typing import TYPE_CHECKING, Any, Final
 
-from delta_engine.models import ForeignKey, SchemaName, Table
+from delta_engine.models import AbacPolicy, ForeignKey, Function, SchemaName, Table
 from delta_engine.models.constraints import referenced_table
 from delta_engine.report.pages import template_environment, template_text
+from delta_engine.sql.function_bodies import called_functions
+from delta_engine.sql.policies import policy_function
+from delta_engine.sql.readable_types import readable_data_type
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, shown_moment, visible
 from delta_engine.tools.site import files
-from delta_engine.tools.site.details import pair_text, schema_facts, shown_columns, table_facts
+from delta_engine.tools.site.details import (
+    model_facts,
+    pair_text,
+    shown_columns,
+    shown_parameters,
+)
 from delta_engine.tools.site.diagram import draw
-from delta_engine.tools.site.documented import Documentation, DocumentedStatus, Link
+from delta_engine.tools.site.documented import (
+    Documentation,
+    Documented,
+    DocumentedStatus,
+    Link,
+    Protected,
+    page_path,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -39,33 +54,48 @@ def site_pages(documentation: Documentation) -> Iterator[tuple[str, str]]:
     yield files.SCRIPT, template_text("base.js") + (_TEMPLATES / "site.js").read_text("utf-8")
     yield files.SEARCH_INDEX, search_index(documentation)
     yield files.INDEX, renderer.index()
-    for name, tables in documentation.grouped():
-        yield files.schema_path(name), renderer.schema(name, tables)
-        for table in tables:
-            yield files.table_path(table), renderer.table(table)
+    for name, tables, functions in documentation.grouped():
+        yield files.schema_path(name), renderer.schema(name, tables, functions)
+    for table in documentation.tables:
+        yield page_path(table), renderer.table(table)
+    for function in documentation.functions:
+        yield page_path(function), renderer.function(function)
+    for policy in documentation.policies:
+        yield page_path(policy), renderer.policy(policy)
 
 
 def search_index(documentation: Documentation) -> str:
     """Return a script that hands the texts to search to the page: pages from files can load nothing else."""
     rows = [
         [
-            files.table_path(table),
-            shown(table.table_name),
-            shown(f"{table.catalog_name}.{table.schema_name}"),
-            shown(table.comment[:_LONGEST_SEARCHED]),
-            shown(" ".join(pair_text(*pair) for pair in table.tags.items())),
-            list(_searched_columns(table)),
+            page_path(model),
+            *map(shown, _searched_texts(model)),
+            list(map(shown, _searched_parts(model))),
+            model.qualified_name.kind,
         ]
-        for table in documentation.tables
+        for model in documentation.models
     ]
     return f"deltaEngineSearch({json.dumps(rows, separators=(',', ':'))});\n"
 
 
-def _searched_columns(table: Table) -> Iterator[str]:
-    """Yield the name and the comment of each column."""
-    for column in table.columns:
-        yield shown(column.name)
-        yield shown(column.comment[:_LONGEST_SEARCHED])
+def _searched_texts(model: Documented) -> tuple[str, str, str, str]:
+    """Return the name of a model, where it is, its comment, and its tags or conditions."""
+    comment = model.comment[:_LONGEST_SEARCHED]
+    if isinstance(model, AbacPolicy):
+        conditions = " ".join((model.protection.function, *model.match.values(), model.when or ""))
+        return model.name, model.scope.name, comment, conditions
+    name = model.table_name if isinstance(model, Table) else model.function_name
+    tags = " ".join(pair_text(*pair) for pair in model.tags.items())
+    return name, f"{model.catalog_name}.{model.schema_name}", comment, tags
+
+
+def _searched_parts(model: Documented) -> Iterator[str]:
+    """Yield the name and the comment of each column or parameter."""
+    match model:
+        case Table(columns=parts) | Function(parameters=parts):
+            for part in parts:
+                yield part.name
+                yield part.comment[:_LONGEST_SEARCHED]
 
 
 @lru_cache(maxsize=65536)
@@ -86,30 +116,45 @@ class _PageRenderer:
                 referenced = referenced_table(table.qualified_name, key)
                 if referenced is not None:
                     self._referencing[referenced.key].append((table, key))
+        self._protected: dict[str, list[Protected]] = defaultdict(list)
+        for protected in documentation.protected:
+            self._protected[protected.table.key].append(protected)
+        self._calls = {
+            function.key: {name.key for name in called_functions(function)}
+            for function in documentation.functions
+        }
 
     def index(self) -> str:
-        """Return the first page: every schema with its tables."""
-        tables, schemas = self._documentation.tables, self._documentation.schemas
+        """Return the first page: every schema with its tables and functions, and the policies."""
+        schemas = self._documentation.schemas
         return self._render(
             "index",
             files.INDEX,
-            groups=[(name, tables, schemas.get(name.key)) for name, tables in self._documentation.grouped()],
-            columns=sum(len(table.columns) for table in tables),
-            counts=self._counts(tables),
+            groups=[(*group, schemas.get(group[0].key)) for group in self._documentation.grouped()],
+            columns=sum(len(table.columns) for table in self._documentation.tables),
+            counts=self._counts(self._documentation.models),
         )
 
-    def schema(self, name: SchemaName, tables: Sequence[Table]) -> str:
-        """Return the page of a schema: its diagram and its tables."""
+    def schema(self, name: SchemaName, tables: Sequence[Table], functions: Sequence[Function]) -> str:
+        """Return the page of a schema: its diagram, its tables and functions, and the policies that are about it."""
         declared = self._documentation.schemas.get(name.key)
+        parts = name.key.split(".")
+        policies = [
+            policy
+            for policy in self._documentation.policies
+            if [*policy.scope.parts[:2]] in (parts, parts[:1])
+        ]
         return self._render(
             "schema",
             files.schema_path(name),
             name=name,
             tables=tables,
+            functions=functions,
+            policies=policies,
             declared=declared,
-            facts=schema_facts(declared) if declared else (),
+            facts=model_facts(declared) if declared else (),
             diagram=draw(tables, self._documentation),
-            counts=self._counts(tables),
+            counts=self._counts((*tables, *functions, *policies)),
         )
 
     def table(self, table: Table) -> str:
@@ -131,13 +176,53 @@ class _PageRenderer:
                 )
                 for other, key in self._referencing[table.key]
             ],
-            facts=table_facts(table),
-            applied=self._documentation.applied.get(table.key),
+            protected=self._protected[table.key],
+            facts=model_facts(table),
+            applied=self._documentation.applied_of(table),
         )
 
-    def _counts(self, tables: Sequence[Table]) -> Mapping[DocumentedStatus, int]:
-        """Return the number of tables by status, in the order of the statuses; empty without a deployment state."""
-        counts = Counter(self._documentation.status_of(table) for table in tables)
+    def function(self, function: Function) -> str:
+        """Return the page of a function."""
+        key = function.key
+        return self._render(
+            "function",
+            files.function_path(function.qualified_name),
+            function=function,
+            schema=SchemaName(function.catalog_name, function.schema_name),
+            parameters=list(shown_parameters(function)),
+            returns=readable_data_type(function.returns),
+            calls=sorted(self._calls[key]),
+            callers=[other.key for other in self._documentation.functions if key in self._calls[other.key]],
+            policies=[
+                policy for policy in self._documentation.policies if policy_function(policy).key == key
+            ],
+            protected=[
+                protected
+                for protected in self._documentation.protected
+                if protected.policy is None and protected.function == key
+            ],
+            facts=model_facts(function),
+            applied=self._documentation.applied_of(function),
+        )
+
+    def policy(self, policy: AbacPolicy) -> str:
+        """Return the page of a policy."""
+        return self._render(
+            "policy",
+            files.policy_path(policy),
+            policy=policy,
+            scope_path=self._documentation.path_of_scope(policy.scope),
+            function=policy_function(policy).key,
+            protected=[
+                protected for protected in self._documentation.protected if protected.policy is policy
+            ],
+            facts=model_facts(policy),
+            applied=self._documentation.applied_of(policy),
+        )
+
+    def _counts(self, models: Sequence[Documented]) -> Mapping[DocumentedStatus, int]:
+        """Return the number of models by status, in the order of the statuses; empty without a deployment state."""
+        counts = Counter(map(self._documentation.status_of, models))
         return {status: counts[status] for status in DocumentedStatus if counts[status]}
 
     def _render(self, page: str, path: str, **values: Any) -> str:
@@ -157,6 +242,7 @@ def _environment() -> Environment:
     environment.globals |= {
         "files": files,
         "healthy": DocumentedStatus.HEALTHY,
+        "page_path": page_path,
         "format": FORMAT,
         "version": VERSION,
     }

@@ -25,6 +25,8 @@ from tests.cases.parsed_pages import Page
 
 GOLDEN = Path(__file__).parents[3] / "golden_reports" / "site"
 ORDERS = "schemas/dev.silver/orders.html"
+MASK = "schemas/dev.ops/functions/mask.html"
+MASK_PII = "policies/schema/dev/silver/mask_pii.html"
 SILVER = "schemas/dev.silver/index.html"
 TEXTS = [text for text in HOSTILE_TEXTS if not has_half_a_character(text)]
 
@@ -39,7 +41,16 @@ def structures(documentation: Documentation) -> list[list[tuple[str, tuple[str, 
     return [Page(text).structure for path, text in site(documentation).items() if path.endswith(".html")]
 
 
-@pytest.mark.parametrize(("name", "path"), [("index", "index.html"), ("schema", SILVER), ("table", ORDERS)])
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("index", "index.html"),
+        ("schema", SILVER),
+        ("table", ORDERS),
+        ("function", MASK),
+        ("policy", MASK_PII),
+    ],
+)
 def test_the_exact_pages(name: str, path: str, request: pytest.FixtureRequest) -> None:
     assert_golden(site(everything())[path], GOLDEN / f"{name}.html", request)
 
@@ -203,9 +214,60 @@ def test_the_search_index_has_tables_columns_comments_and_tags() -> None:
     script = site(everything("found"))["assets/search-index.js"]
     rows = json.loads(script.removeprefix("deltaEngineSearch(").removesuffix(");\n"))
     (orders,) = (row for row in rows if row[1] == "orders")
-    path, _, schema, comment, tags, columns = orders
+    path, _, schema, comment, tags, columns, _ = orders
     assert (path, schema, comment, tags) == (ORDERS, "dev.silver", "found", "domain = found")
     assert columns[:4] == ["id", "Order number", "customer_id", "found"]
+
+
+def test_the_search_index_has_functions_and_policies() -> None:
+    script = site(everything("found"))["assets/search-index.js"]
+    rows = json.loads(script.removeprefix("deltaEngineSearch(").removesuffix(");\n"))
+    by_name = {row[1]: row for row in rows}
+    assert by_name["mask"] == [
+        *(MASK, "mask", "dev.ops", "found", "domain = found"),
+        *(["email", "found", "mark", ""], "function"),
+    ]
+    assert by_name["mask_pii"] == [
+        *(MASK_PII, "mask_pii", "dev.silver", "found", "dev.ops.mask has_tag('pii') "),
+        *([], "policy"),
+    ]
+
+
+def test_tables_functions_and_policies_lead_to_each_other() -> None:
+    pages = site(everything())
+    customers = "schemas/dev.silver/customers.html"
+    links = {
+        ORDERS: (MASK, MASK_PII),
+        customers: (MASK,),
+        MASK: (customers, MASK_PII, "schemas/dev.ops/functions/mask_all.html"),
+        "schemas/dev.ops/functions/mask_all.html": (MASK,),
+        MASK_PII: (MASK, ORDERS, SILVER),
+        SILVER: (MASK_PII, "policies/catalog/dev/own_rows.html"),
+        "index.html": (MASK, MASK_PII),
+    }
+    for path, targets in links.items():
+        folder = posixpath.dirname(path)
+        hrefs = {value for name, value in Page(pages[path]).attributes if name == "href"}
+        for target in targets:
+            assert posixpath.relpath(target, folder or ".") in hrefs, (path, target)
+
+
+def test_a_policy_reaches_the_columns_that_declared_tags_tell() -> None:
+    pages = site(everything())
+    reached = Page(pages[MASK_PII]).text
+    assert "dev.silver.orders→customer_id" in reached.replace("\n", "")
+    assert "dev.silver.customers" not in reached
+    unreached = Page(pages["policies/catalog/dev/own_rows.html"]).text
+    assert "It reaches no declared table." in unreached
+    assert "dev.elsewhere.only_own not declared here" in unreached
+
+
+def test_a_site_of_functions_alone_has_pages() -> None:
+    documentation = replace(everything(), tables=(), policies=(), schemas={}, applied={})
+    pages = site(documentation)
+    assert MASK in pages
+    assert "Foreign keys" not in pages["schemas/dev.ops/index.html"]
+    assert "No declared table or policy" not in pages[MASK]
 
 
 def test_the_diagram_names_other_schemas_and_says_the_same_in_words() -> None:

@@ -28,7 +28,7 @@
           item.hidden = wanted.length > 0 && !wanted.includes(item.dataset.status);
           if (!item.hidden) count += 1;
         }
-        shown.textContent = wanted.length ? `${count} of ${items.length} tables` : "";
+        shown.textContent = wanted.length ? `${count} of ${items.length}` : "";
       });
     }
   }
@@ -84,8 +84,8 @@
   }
 
   window.deltaEngineSearch = (rows) => {
-    index = rows.map(([path, name, schema, comment, tags, columns]) => ({
-      path, name, schema, comment, tags, columns,
+    index = rows.map(([path, name, schema, comment, tags, columns, kind]) => ({
+      path, name, schema, comment, tags, columns, kind,
       lowerName: name.toLowerCase(),
       text: [`${schema}.${name}`, comment, tags, ...columns].join("\n").toLowerCase(),
     }));
@@ -108,8 +108,8 @@
     const shown = ranked.slice(0, most).map(([, one]) => one);
     const rest = found.length > shown.length ? `; the best ${shown.length} are shown` : "";
     document.getElementById("found").textContent = found.length
-      ? `${found.length} ${found.length === 1 ? "table" : "tables"}${rest}`
-      : "No table or column matches.";
+      ? `${found.length} ${found.length === 1 ? "result" : "results"}${rest}`
+      : "Nothing matches.";
     document.getElementById("hits").replaceChildren(...shown.map((one) => hit(one, words)));
     scrollTo({ top: 0, behavior: "instant" });
   }
@@ -129,6 +129,11 @@
     path.append(...marked(`${one.schema}.`, words));
     link.append(path, ...marked(one.name, words));
     item.append(link);
+    if (one.kind !== "table") {
+      const kind = element("span", "soft");
+      kind.textContent = ` ${one.kind}`;
+      item.append(kind);
+    }
     if (one.comment) {
       const comment = element("p");
       comment.append(...marked(one.comment, words));
