@@ -21,7 +21,7 @@ from delta_engine.backends.capabilities import (
     Capabilities,
     Feature,
 )
-from delta_engine.config.model_text import COLUMN_FIELDS, SCHEMA_FIELDS, TABLE_FIELDS
+from delta_engine.config.model_text import COLUMN_FIELDS, FIELDS
 from delta_engine.validation.needed_rights import REFERENCED_TABLE, REQUIREMENTS
 from delta_engine.validation.validator import PlanValidator
 from scripts.command_reference import command_reference
@@ -48,9 +48,8 @@ def generated_tables() -> Mapping[str, Mapping[str, str]]:
         },
         "command-reference.md": {"commands": command_reference()},
         "models.md": {
-            "table": _keys(TABLE_FIELDS),
+            **{word: _keys(fields) for word, fields in FIELDS.items()},
             "column": _keys(COLUMN_FIELDS),
-            "schema": _keys(SCHEMA_FIELDS),
         },
         "rules.md": {
             "hazards": table(

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
+from delta_engine.aspects import COLUMN_FACETS, FUNCTION_FACETS, POLICY_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
 from delta_engine.config.loading import models_of_text
-from delta_engine.models import Column, Schema, Table
+from delta_engine.models import AbacPolicy, Column, Function, Schema, Table
 from tests.cases.golden_cases import settings_for
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
@@ -37,9 +38,20 @@ def declared(facets: Iterable[Facet[Any, Any, Any]], models: Iterable[Any]) -> d
     }
 
 
-MODELS = models_of_text(example("yaml"), PAGE.name, settings_for(PAGE.parent, yaml=PAGE.name, **VARIABLES))
+def write_bodies(folder: Path) -> Path:
+    """Write the file of a body that the example names into a folder, and return the folder."""
+    (folder / "functions").mkdir()
+    (folder / "functions" / "clean_iban.py").write_text("return iban.replace(' ', '')\n", "utf-8")
+    return folder
+
+
+with TemporaryDirectory() as _folder:
+    _settings = settings_for(write_bodies(Path(_folder)), yaml=PAGE.name, **VARIABLES)
+    MODELS = models_of_text(example("yaml"), PAGE.name, _settings)
 TABLES = [model for model in MODELS if isinstance(model, Table)]
 SCHEMAS = [model for model in MODELS if isinstance(model, Schema)]
+FUNCTIONS = [model for model in MODELS if isinstance(model, Function)]
+POLICIES = [model for model in MODELS if isinstance(model, AbacPolicy)]
 COLUMNS = [column for table in TABLES for column in table.columns]
 
 WHOLE_TABLE = replace(
@@ -54,3 +66,9 @@ WHOLE_COLUMN = replace(Column("mail", "string"), **declared(COLUMN_FACETS, COLUM
 
 WHOLE_SCHEMA = replace(Schema("dev", "silver"), **declared(SCHEMA_FACETS, SCHEMAS))
 """A schema that declares every facet."""
+
+WHOLE_FUNCTION = replace(FUNCTIONS[0], **declared(FUNCTION_FACETS, FUNCTIONS))
+"""A function that declares every facet, whether or not they go together."""
+
+WHOLE_POLICY = replace(POLICIES[0], **declared([*POLICY_FACETS[:2], *POLICY_FACETS[3:]], POLICIES))
+"""A policy that declares every facet but the filter, whose place its mask has."""

@@ -25,6 +25,7 @@ from delta_engine.models import (
     PrimaryKey,
     RowFilter,
     Schema,
+    Securable,
     Table,
 )
 from tests.builders.strategies import kept_types, privileges, texts
@@ -213,11 +214,18 @@ def _tables_and_schemas(settings: Settings) -> Declared:
 
 
 def declared_in_python(text: str, settings: Settings) -> Declared:
+    """Return the tables and schemas that `all_declared_in_python` returns."""
+    models = all_declared_in_python(text, settings)
+    tables = tuple(model for model in models if isinstance(model, Table))
+    return tables, tuple(model for model in models if isinstance(model, Schema))
+
+
+def all_declared_in_python(text: str, settings: Settings) -> tuple[Securable, ...]:
     """Return what the function `tables` of a module with this text declares, by way of the file."""
     module = f"models_written_{next(_module_numbers)}"
     (settings.project_dir / f"{module}.py").write_bytes(text.encode("utf-8"))
     try:
-        return _tables_and_schemas(replace(settings, yaml_models=(), python_models=(f"{module}:tables",)))
+        return load_declared(replace(settings, yaml_models=(), python_models=(f"{module}:tables",))).models
     finally:
         sys.modules.pop(module, None)
         sys.path[:] = [path for path in sys.path if path != str(settings.project_dir)]

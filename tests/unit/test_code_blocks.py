@@ -14,6 +14,7 @@ from databricks.sdk.service.compute import Environment
 from jsonschema import Draft7Validator
 
 from delta_engine.cli.terminal import USAGE_ERROR
+from delta_engine.config.model_text import LISTS
 from tests.cases.documentation import DOCS, PAGES, Block, blocks, console_steps, simple_commands
 from tests.projects.commandline import parsed
 
@@ -68,7 +69,7 @@ def check_yaml(block: Block) -> None:
         assert block.text.startswith("# yaml-language-server: ")
         return
     keys = set(content)
-    if keys & {"tables", "schemas"}:
+    if keys & LISTS.keys():
         MODEL_FILE.validate(content)
     elif "ignore_drift" in keys:
         DRIFT_POLICY.validate(content)

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions.policy import Policy
-from delta_engine.config.model_text import COLUMN_FIELDS, SCHEMA_FIELDS, TABLE_FIELDS
+from delta_engine.config.model_text import COLUMN_FIELDS, FIELDS
 from delta_engine.config.model_writer import python_models, yaml_models
 from delta_engine.validation.validator import PlanValidator
-from tests.cases.documented_models import PAGE, SCHEMAS, TABLES, VARIABLES, example
+from tests.cases.documented_models import MODELS, PAGE, TABLES, VARIABLES, example, write_bodies
 from tests.cases.golden_texts import assert_golden
-from tests.projects.models import declared_in_python, settings_of
+from tests.projects.models import all_declared_in_python, settings_of
 
 
 def test_the_example_is_as_the_engine_writes_it(request: pytest.FixtureRequest) -> None:
     written = {
-        "yaml": yaml_models(TABLES, VARIABLES, SCHEMAS),
-        "python": python_models(TABLES, VARIABLES, SCHEMAS),
+        "yaml": yaml_models(MODELS, VARIABLES),
+        "python": python_models(MODELS, VARIABLES),
     }
     page = PAGE.read_text("utf-8")
     for language, text in written.items():
@@ -28,16 +28,18 @@ def test_the_example_is_as_the_engine_writes_it(request: pytest.FixtureRequest) 
 
 
 def test_the_example_is_valid_and_the_same_in_both_languages(tmp_path: Path) -> None:
-    tables, schemas = declared_in_python(example("python"), settings_of(tmp_path, VARIABLES))
-    assert [*schemas, *tables] == [*SCHEMAS, *TABLES]
+    settings = settings_of(write_bodies(tmp_path), VARIABLES)
+    assert all_declared_in_python(example("python"), settings) == MODELS
     assert not list(PlanValidator(Policy()).model_violations(TABLES))
 
 
 @pytest.mark.parametrize(
-    "field", [*SCHEMA_FIELDS, *TABLE_FIELDS, *COLUMN_FIELDS], ids=lambda field: field.key
+    "field",
+    [*COLUMN_FIELDS, *(field for fields in FIELDS.values() for field in fields)],
+    ids=lambda field: field.key,
 )
 def test_every_key_is_in_the_example(field: object) -> None:
     key, argument = getattr(field, "key", ""), getattr(field, "argument", None)
-    assert re.search(rf"\b{key}: ", example("yaml")) or f"{key}:\n" in example("yaml")
+    assert re.search(rf'\b{key}"?: ', example("yaml")) or f"{key}:\n" in example("yaml")
     if key not in ("name", "type"):
         assert f"{argument or key}=" in example("python")

@@ -210,7 +210,8 @@ def as_applied(policy: Policy) -> Policy:
 def matches_any(name: SecurableName, globs: Iterable[str]) -> bool:
     """Whether one of the globs matches the name of a securable, ignoring case.
 
-    A glob may match `catalog.schema.table`, `schema.table` or `table`; for a schema `catalog.schema` or `schema`.
+    A glob may match `catalog.schema.table`, `schema.table` or `table`; for a schema `catalog.schema` or `schema`; for a
+    policy its key or any end of it, such as `sales.mask_pii`.
     """
     parts = name.key.split(".")
     forms = [".".join(parts[start:]) for start in range(len(parts))]

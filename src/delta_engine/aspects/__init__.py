@@ -181,13 +181,13 @@ SCHEMA_FACETS: tuple[Facet[Schema, SchemaState, Any], ...] = (
 """What a model says of a schema, in the order in which model files have it."""
 
 FUNCTION_FACETS: tuple[Facet[Function, FunctionState, Any], ...] = (
+    function_definition.COMMENT_FACET,
     function_definition.PARAMETERS_FACET,
     function_definition.RETURNS_FACET,
     function_definition.LANGUAGE_FACET,
     function_definition.DETERMINISTIC_FACET,
     function_definition.BODY_FACET,
     function_definition.BODY_FILE_FACET,
-    function_definition.COMMENT_FACET,
     tags.FUNCTION_FACET,
     owner.FACET,
     grants.FACET,

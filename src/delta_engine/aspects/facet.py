@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from delta_engine.backends.capabilities import Feature
 from delta_engine.errors import ConfigError
@@ -40,6 +40,9 @@ class Place(Protocol):
         """Return a refusal of the value, or of the value inside it at `steps`."""
         ...
 
+
+REQUIRED: Final = "required"
+"""The `default` of a facet that every model file has to write."""
 
 SCALAR_SCHEMA: Mapping[str, Any] = {"type": ["string", "number", "boolean"]}
 """The JSON schema of a value that `Place.text` takes."""
@@ -98,6 +101,7 @@ class Facet(Generic[Model, State, Value]):
         written: returns the value for a model file; None for the form's own `write`.
         entry: the term of messages for one entry of a mapping or list.
         constructor: the class that Python models call for a mapping.
+        takes_pair: whether Python models call the class with the key and the value of a mapping of one.
         takes_text: whether Python models take a text as it is, without the class.
         constants: the written values with a constant in `delta_engine`.
         observed: returns the catalog's value; None for an instruction to the engine, which is not recorded.
@@ -120,6 +124,7 @@ class Facet(Generic[Model, State, Value]):
     written: Callable[[Model], Written | None] | None = None
     entry: str | None = None
     constructor: str | None = None
+    takes_pair: bool = False
     takes_text: bool = False
     constants: tuple[str, ...] = ()
     observed: Callable[[State], Value] | None = None

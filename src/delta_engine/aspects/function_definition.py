@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, takes_manage
-from delta_engine.aspects.facet import FLAG, OPTIONAL_TEXT, TEXT, Facet, Form, Place
+from delta_engine.aspects.facet import FLAG, OPTIONAL_TEXT, REQUIRED, TEXT, Facet, Form, Place
 from delta_engine.aspects.whole_definitions import (
     DefinitionPart,
     definition_aspect,
@@ -20,6 +20,7 @@ from delta_engine.aspects.whole_definitions import (
 from delta_engine.models import Function, FunctionLanguage, Parameter
 from delta_engine.models.open_struct import OpenStruct
 from delta_engine.models.type_forms import to_data_type
+from delta_engine.models.type_text import type_schema
 from delta_engine.models.types import DataType, is_same_type
 from delta_engine.sql.functions import sql_create_function, submitted_body, submitted_text
 from delta_engine.sql.string_literals import with_portable_literals
@@ -104,24 +105,36 @@ class ParameterDefinition(OpenStruct, frozen=True, kw_only=True):
 
 
 class WrittenParameter(msgspec.Struct, forbid_unknown_fields=True):
-    """A parameter in a model file."""
+    """A parameter of a function.
+
+    Args:
+        name: its name; compares without case.
+        type: its SQL type.
+        default: the SQL expression for calls without the argument; without it, the argument is mandatory.
+        comment: its comment; empty means none.
+    """
 
     name: str
-    type: str
-    default: str | int | float | bool | None = None
+    type: Annotated[str, msgspec.Meta(extra_json_schema=dict(type_schema()))]
+    default: str | None = None
     comment: str = ""
 
 
-def _read_parameters(place: Place, written: Sequence[WrittenParameter]) -> tuple[Parameter, ...]:
+def _read_parameters(_place: Place, written: Sequence[WrittenParameter]) -> tuple[Parameter, ...]:
     return tuple(
-        Parameter(
-            parameter.name,
-            parameter.type,
-            None if parameter.default is None else place.text(parameter.default),
-            parameter.comment,
-        )
+        Parameter(parameter.name, parameter.type, parameter.default, parameter.comment)
         for parameter in written
     )
+
+
+def _read_language(place: Place, name: str) -> FunctionLanguage:
+    languages = {language.value: language for language in FunctionLanguage}
+    if name.lower() not in languages:
+        reason = f"the engine does not manage functions in {name!r}"
+        raise place.error(
+            reason, f"Use one of: {', '.join(languages)}. Or create the function by a job of your own."
+        )
+    return languages[name.lower()]
 
 
 def _written_parameter(parameter: Parameter) -> dict[str, str]:
@@ -189,6 +202,7 @@ _TYPE: Form[DataType | None] = Form(
     written_type=str,
     write=lambda data_type: None if data_type is None else shown_type(data_type),
     words="text",
+    schema=type_schema(),
 )
 
 _LANGUAGE: Form[FunctionLanguage] = Form(
@@ -196,8 +210,10 @@ _LANGUAGE: Form[FunctionLanguage] = Form(
     encode=lambda language: language.value,
     decode=FunctionLanguage,
     written_type=str,
+    read=_read_language,
     write=lambda language: language.value,
     words="`sql` or `python`",
+    schema={"enum": [language.value for language in FunctionLanguage]},
     choices=(FunctionLanguage.PYTHON,),
 )
 
@@ -226,7 +242,8 @@ RETURNS_FACET: Facet[Function, FunctionState, DataType | None] = Facet(
     observed=lambda state: state.returns,
     absent=None,
     form=_TYPE,
-    meaning="the type of its result; every function has one",
+    meaning="the [type](#types) of its result",
+    default=REQUIRED,
 )
 
 LANGUAGE_FACET: Facet[Function, FunctionState, FunctionLanguage] = Facet(

@@ -13,6 +13,7 @@ from delta_engine.aspects.facet import (
     EXACT_TEXTS,
     NAMES,
     OPTIONAL_TEXT,
+    REQUIRED,
     TEXT,
     Facet,
     Form,
@@ -92,7 +93,7 @@ def _read_scope(place: Place, written: Mapping[str, str]) -> PolicyScope:
 def _with_name(scope: PolicyScope | None, names: TextChange) -> PolicyScope | None:
     if scope is None:
         return None
-    return PolicyScope(scope.kind, names(scope.name))
+    return PolicyScope(scope.kind, names(f"{scope.name}.").removesuffix("."))  # a catalog begins a name
 
 
 def _of_function(protection: Any, names: TextChange, values: TextChange) -> Any:
@@ -168,9 +169,18 @@ SCOPE_FACET: Facet[AbacPolicy, PolicyState, PolicyScope | None] = Facet(
         write=lambda scope: None if scope is None else {scope.kind.value: scope.name},
         with_texts=lambda scope, names, _values: _with_name(scope, names),
         words="mapping",
+        schema={
+            "type": "object",
+            "properties": {scope.value: {"type": "string"} for scope in ScopeKind},
+            "additionalProperties": False,
+            "minProperties": 1,
+            "maxProperties": 1,
+        },
     ),
     meaning="the catalog, schema or table that it is on, by its whole name: it reaches the tables in it",
+    default=REQUIRED,
     constructor="PolicyScope",
+    takes_pair=True,
 )
 
 MASK_FACET: Facet[AbacPolicy, PolicyState, PolicyMask | None] = Facet(
@@ -185,7 +195,7 @@ MASK_FACET: Facet[AbacPolicy, PolicyState, PolicyMask | None] = Facet(
             mask and PolicyMaskDefinition(function=mask.function, column=mask.column, using=mask.using)
         ),
         decode=lambda mask: mask and PolicyMask(mask.function, mask.column, mask.using),
-        written_type=PolicyMask | None,
+        written_type=PolicyMask,
         write=written_part,
         with_texts=_of_function,
         words="mapping",
@@ -206,7 +216,7 @@ FILTER_FACET: Facet[AbacPolicy, PolicyState, PolicyFilter | None] = Facet(
             row_filter and PolicyFilterDefinition(function=row_filter.function, using=row_filter.using)
         ),
         decode=lambda row_filter: row_filter and PolicyFilter(row_filter.function, row_filter.using),
-        written_type=PolicyFilter | None,
+        written_type=PolicyFilter,
         write=written_part,
         with_texts=_of_function,
         words="mapping",
@@ -247,6 +257,7 @@ TO_FACET: Facet[AbacPolicy, PolicyState, tuple[str, ...]] = Facet(
     absent=(),
     form=_PRINCIPALS,
     meaning="the users, service principals and groups that it applies to",
+    default=REQUIRED,
 )
 
 EXCEPT_FACET: Facet[AbacPolicy, PolicyState, tuple[str, ...]] = Facet(

@@ -32,6 +32,9 @@ _KINDS = (
     "backfill_column",
     "rewrite_table",
     "protected_data",
+    "change_protection",
+    "drop_function",
+    "drop_policy",
 )
 """The values of `DestructiveKind`, whose module takes too long to import."""
 

@@ -38,13 +38,23 @@ def with_body(function: Function, project: Path) -> Function:
     if function.body:
         raise _refused(function, f"{subject} has body and body_file", "Remove one of the two.")
     file = _inside(function, project)
-    return replace(function, body=_text(function, file), declared_at=function.declared_at)
+    return replace(function, body=_text(function, file))
 
 
-def body_path(function: Function) -> Path:
-    """Return the path of a function's body file: that of the declaration's folder and `body_file`."""
+def body_path(function: Function, project: Path) -> Path:
+    """Return the absolute path of a function's body file; `body_file` starts at the folder of the declaration."""
     declared_in = Path(function.declared_at.file).parent if function.declared_at else Path()
-    return declared_in / str(function.body_file)
+    return Path(os.path.normpath(project.absolute() / declared_in / str(function.body_file)))
+
+
+def read_body(file: Path) -> str:
+    """Return the body in a file.
+
+    Raises:
+        ConfigError: it is not UTF-8.
+        OSError: it is not a plain file.
+    """
+    return body_of(decoded(_bytes(file), str(file)))
 
 
 def _inside(function: Function, project: Path) -> Path:
@@ -55,8 +65,7 @@ def _inside(function: Function, project: Path) -> Path:
         raise _refused(
             function, reason, "Write the path from the folder of the file that declares the function."
         )
-    root = Path(os.path.normpath(project.absolute()))
-    file = Path(os.path.normpath(body_path(function).absolute()))
+    root, file = Path(os.path.normpath(project.absolute())), body_path(function, project)
     if not file.is_relative_to(root) or file == root:
         reason = f"body_file {written!r} is outside of the project"
         raise _refused(function, reason, "Move the file into the project, beside the model.")
@@ -83,7 +92,14 @@ def _text(function: Function, file: Path) -> str:
     if len(data) > MAX_BODY_BYTES:
         reason = f"body_file {function.body_file!r} is larger than {MAX_BODY_BYTES >> 20} MiB"
         raise _refused(function, reason, "Put the data into a table.")
-    return decoded(data, str(body_path(function))).replace("\r\n", "\n").replace("\r", "\n")
+    place = function.declared_at
+    shown = os.path.normpath(Path(place.file if place else "").parent / str(function.body_file))
+    return body_of(decoded(data, shown))
+
+
+def body_of(text: str) -> str:
+    """Return the body that a file's text holds: with line feeds as line ends, without a byte order mark."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _bytes(file: Path) -> bytes:

@@ -14,7 +14,10 @@ from delta_engine.config.conf_folder import CONSENTS_FILE, CONSENTS_FOLDER
 from delta_engine.config.variables import substitute
 from delta_engine.config.yaml_documents import Document, DocumentPath, read_document
 from delta_engine.errors import ConfigError, SourceLocation, unknown
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, SecurableName
+from delta_engine.models.functions import FunctionName
+from delta_engine.models.policies import PolicyName
+from delta_engine.telemetry.visible import plural
 
 REASON_TO_WRITE: Final = "(write why)"
 """The reason of an entry that the engine suggests. It is refused until the author replaces it."""
@@ -27,17 +30,34 @@ _OF_COLUMNS: Final = (
 OF_KEYS: Final = (DestructiveKind.DROP_CONSTRAINT,)
 """The kinds of change that the name of a constraint narrows."""
 
+_FORMS: Final[Mapping[str, str]] = {
+    QualifiedName.kind: "catalog.schema.table",
+    FunctionName.kind: "catalog.schema.function",
+    PolicyName.kind: "its key, such as schema.dev.sales.mask_pii",
+}
+"""The keys that name what a change is about, each with the form of its value."""
+
+_SUBJECT_OF: Final = {
+    DestructiveKind.CHANGE_PROTECTION: FunctionName.kind,
+    DestructiveKind.DROP_FUNCTION: FunctionName.kind,
+    DestructiveKind.DROP_POLICY: PolicyName.kind,
+}
+"""The key of the kinds of change that are not about tables."""
+
 _TEXT: Final = msgspec.Meta(extra_json_schema={"pattern": r"\S"})
 
 
 class _Consent(msgspec.Struct):
-    """Consent to one change of one table.
+    """Consent to one change of one table, function or policy.
 
     Args:
         kind: the kind of change.
-        table: the table, `catalog.schema.table`. Takes variables.
         reason: why the change may be made; the plan shows it.
         expires: the last day of the entry; it ends at midnight UTC after it.
+        table: the table, `catalog.schema.table`. Takes variables.
+        function: the function, `catalog.schema.function`, for `change_protection` and `drop_function`. Takes variables.
+        policy: the kind and name of the policy's scope, and its name, such as `schema.dev.sales.mask_pii`, for
+            `drop_policy`. Takes variables.
         column: the column, or the dotted path of a field inside one; without it, all of the table. For `drop_column`,
             `drop_column_mask` and `backfill_column`.
         key: the name of the primary key, foreign key or CHECK; without it, all of the table. For `drop_constraint`.
@@ -45,9 +65,11 @@ class _Consent(msgspec.Struct):
     """
 
     kind: DestructiveKind
-    table: Annotated[str, _TEXT]
     reason: Annotated[str, _TEXT]
     expires: date
+    table: Annotated[str, _TEXT] | None = None
+    function: Annotated[str, _TEXT] | None = None
+    policy: Annotated[str, _TEXT] | None = None
     column: str | None = None
     key: str | None = None
     environments: list[str] | None = None
@@ -107,7 +129,7 @@ def _entries(
         if entry.environments is None or environment in entry.environments:
             yield Consent(
                 kind=entry.kind,
-                table=_table(document, path, entry, variables),
+                table=_subject(document, path, entry, variables),
                 part=entry.column or entry.key,
                 reason=entry.reason.strip(),
                 expires=entry.expires,
@@ -121,6 +143,11 @@ def _check(document: Document, path: DocumentPath, entry: _Consent, environments
         raise document.error(
             (*path, "reason"), "a consent needs a reason", "Write why, for readers of the plan."
         )
+    subject = _SUBJECT_OF.get(entry.kind, QualifiedName.kind)
+    for key in _FORMS:
+        if (getattr(entry, key) is None) is (key == subject):
+            reason = f"consent to {entry.kind.value} names a {subject}"
+            raise document.error(path, reason, f"Write {subject}: {_FORMS[subject]}.")
     for key, value, kinds in (("column", entry.column, _OF_COLUMNS), ("key", entry.key, OF_KEYS)):
         if value is not None and entry.kind not in kinds:
             reason = f"{key} does not narrow consent to {entry.kind.value}"
@@ -136,16 +163,29 @@ def _check(document: Document, path: DocumentPath, entry: _Consent, environments
             raise document.error(place, *unknown("environment", name, environments))
 
 
-def _table(
+def _subject(
     document: Document, path: DocumentPath, entry: _Consent, variables: Mapping[str, str]
-) -> QualifiedName:
-    place = (*path, "table")
-    name = substitute(entry.table.strip(), variables, document.location(place))
-    parts = name.split(".")
-    if len(parts) != 3 or not all(parts) or {*"*?"} & {*name}:
+) -> SecurableName:
+    key = _SUBJECT_OF.get(entry.kind, QualifiedName.kind)
+    place = (*path, key)
+    name = substitute(getattr(entry, key).strip(), variables, document.location(place))
+    try:
+        return _named(key, name)
+    except ValueError:
         raise document.error(
             place,
-            f"{name!r} is not the name of one table",
-            "Write catalog.schema.table. For tables that match a glob, use policy.allow.",
-        )
-    return QualifiedName(*parts)
+            f"{name!r} is not the name of one {key}",
+            f"Write {_FORMS[key]}. For {plural(key)} that match a glob, use policy.allow.",
+        ) from None
+
+
+def _named(key: str, text: str) -> SecurableName:
+    """Return the securable that a text names; ValueError if it names none, or several."""
+    parts = text.split(".")
+    if {*"*?"} & {*text}:
+        raise ValueError(f"{text!r} is a glob")
+    if key == PolicyName.kind:
+        return PolicyName.of_key(text)
+    if len(parts) != 3 or not all(parts):
+        raise ValueError(f"{text!r} has other parts")
+    return QualifiedName(*parts) if key == QualifiedName.kind else FunctionName(*parts)

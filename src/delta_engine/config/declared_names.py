@@ -23,6 +23,7 @@ _REFERENCE: Final = re.compile(r"\$\{([^}]*)\}")
 _ENTRY: Final = r"""\b(catalog|schema|name)["']?:[ \t]+("[^"\n]*"|'[^'\n]*'|[^\s"'#,\[\]{}]+)"""
 _BETWEEN: Final = r"(?:(?:[ \t]*(?:#[^\n]*)?\n)+[ \t]*|\s*,\s*)[\"']?"
 _TABLE: Final = re.compile(_BETWEEN.join([_ENTRY] * 3))
+_FUNCTIONS: Final = re.compile(r"^functions:.*?(?=^\w|\Z)", re.MULTILINE | re.DOTALL)
 _CATALOG: Final = re.compile("catalog")  # searching for a literal is fast
 _AROUND: Final = 300
 """The number of characters around it that may hold the rest of a name."""
@@ -62,6 +63,7 @@ def declared_state_backend(conf_dir: Path, environment: str) -> StateBackend:
 
 def names_in(text: str) -> Iterator[str]:
     """Yield the names of the tables in the text of a model file, some repeatedly."""
+    text = _FUNCTIONS.sub("", text)
     for catalog in _CATALOG.finditer(text):
         for table in _TABLE.finditer(text, max(0, catalog.start() - _AROUND), catalog.end() + _AROUND):
             parts = dict(zip(table.groups()[::2], table.groups()[1::2], strict=True))

@@ -19,11 +19,11 @@ from delta_engine.config.model_text import (
     sources_of_items,
     written_values,
 )
-from delta_engine.models import Schema, Table
+from delta_engine.models import Securable, Table
 
 
 def edit_instructions(
-    before: Table | Schema, after: Table | Schema | None, renames: Mapping[str, str] | None = None
+    before: Securable, after: Securable | None, renames: Mapping[str, str] | None = None
 ) -> str:
     """Return the model's place and name, and a line per change; `after` is None to remove the model."""
     where = f"{before.declared_at} " if before.declared_at else ""
@@ -31,9 +31,7 @@ def edit_instructions(
     return "\n  ".join((f"{where}{before.qualified_name}:", *lines))
 
 
-def _changes(
-    before: Table | Schema, after: Table | Schema | None, renames: Mapping[str, str]
-) -> Iterator[str]:
+def _changes(before: Securable, after: Securable | None, renames: Mapping[str, str]) -> Iterator[str]:
     if after is None:
         yield f"remove the {before.qualified_name.kind}"
         return

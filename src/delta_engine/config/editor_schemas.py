@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
 
-from delta_engine.aspects.facet import Facet
+from delta_engine.aspects.facet import REQUIRED, Facet
 from delta_engine.config.consents import ConsentsDocument
 from delta_engine.config.extended import EXTENDS
 from delta_engine.config.json_schema import describe
-from delta_engine.config.model_text import COLUMN_FIELDS, SCHEMA_FIELDS, TABLE_FIELDS
+from delta_engine.config.model_text import COLUMN_FIELDS, FIELDS, LISTS, Fields, alternatives
 from delta_engine.config.policies import DriftPolicyDocument
 from delta_engine.config.settings import Configuration
 
@@ -37,17 +37,18 @@ def editor_schema(name: str) -> str:
 
 def _model_schema() -> _Schema:
     definitions: dict[str, _Schema] = {}
-    definitions["Table"] = _with_columns(
-        _mapping("A table.", TABLE_FIELDS, ("catalog", "schema", "name"), definitions)
-    )
-    definitions["Column"] = _mapping("A column.", COLUMN_FIELDS, ("name",), definitions)
-    definitions["Schema"] = _mapping("A schema.", SCHEMA_FIELDS, ("catalog", "name"), definitions)
+    for word, fields in FIELDS.items():
+        definitions[word.capitalize()] = _mapping(f"A {word}.", fields, definitions)
+    definitions["Table"] = _with_columns(definitions["Table"])
+    column = _mapping("A column.", COLUMN_FIELDS, definitions)
+    definitions["Column"] = {**column, "required": ["name"]}
     lists = {
-        key: {"description": text, "type": "array", "items": {"$ref": f"#/$defs/{item}"}}
-        for key, text, item in (
-            ("tables", "The tables that the file declares.", "Table"),
-            ("schemas", "The schemas that the file declares.", "Schema"),
-        )
+        key: {
+            "description": f"The {key} that the file declares.",
+            "type": "array",
+            "items": {"$ref": f"{_DEFINITIONS}{kind.word.capitalize()}"},
+        }
+        for key, kind in LISTS.items()
     }
     root = {"type": "object", "properties": lists, "additionalProperties": False, "minProperties": 1}
     return _document("model-file", "Delta Engine model file", root, definitions)
@@ -57,22 +58,24 @@ def _with_columns(table: _Schema) -> _Schema:
     """Return the schema of tables, in which columns with their types are required unless a model manages parts only."""
     columns = {"type": "array", "minItems": 1, "items": {"required": ["type"]}}
     whole = {"required": ["columns"], "properties": {"columns": columns}}
-    return {**table, "if": {"not": {"required": ["manages"]}}, "then": whole}
+    required = [key for key in table["required"] if key != "columns"]
+    return {**table, "required": required, "if": {"not": {"required": ["manages"]}}, "then": whole}
 
 
 def _mapping(
     description: str,
-    fields: Iterable[Facet[Any, Any, Any]],
-    required: Iterable[str],
+    fields: Fields,
     definitions: dict[str, _Schema],
 ) -> _Schema:
-    """Return the schema of a mapping with a key per field, and add the schemas that it references to `found`."""
+    """Return the schema of a mapping with a key per field, and add the schemas that it references to `definitions`."""
+    options = [{"oneOf": [{"required": [key]} for key in keys]} for keys in alternatives(fields)]
     return {
         "description": description,
         "type": "object",
         "properties": {field.key: _value(field, definitions) for field in fields},
-        "required": [*required],
+        "required": [field.key for field in fields if field.default == REQUIRED],
         "additionalProperties": False,
+        **({"allOf": options} if options else {}),
     }
 
 

@@ -28,6 +28,7 @@ from delta_engine.config.yaml_layout import (
 from delta_engine.config.yaml_text import block, list_item, one_line, pair
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import SecurableName
+from delta_engine.models.policies import PolicyName
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class EntryWriter:
         return f"consents:{block(list_item(_in_block(self._entry(change))) for change in needed)}\n"
 
     def ignored_drift(self, name: SecurableName, fields: Sequence[str]) -> str:
-        """Return a file with an entry for the drift of a table or schema, for `conf/drift-policy.yml`.
+        """Return a file with an entry for the drift of a securable, for `conf/drift-policy.yml`.
 
         Args:
             fields: the changed fields, as a report names them.
@@ -79,14 +80,19 @@ class EntryWriter:
         key = "key" if needed.kind in OF_KEYS else "column"
         return {
             "kind": needed.kind.value,
-            "table": self._name(needed.table),
+            needed.table.kind: self._name(needed.table),
             **({key: needed.part} if needed.part is not None else {}),
             **self._ending(),
         }
 
     def _name(self, name: SecurableName) -> str:
-        _, *names = str(name).split(".")
-        return ".".join((catalog_text(name.catalog, self.variables), *map(escaped, names)))
+        if isinstance(name, PolicyName):
+            catalog, *names = (*name.scope.name.split("."), name.policy)
+            return f"{name.scope.kind.value}.{self._dotted(catalog, names)}"
+        return self._dotted(name.catalog, str(name).split(".")[1:])
+
+    def _dotted(self, catalog: str, names: Sequence[str]) -> str:
+        return ".".join((catalog_text(catalog, self.variables), *map(escaped, names)))
 
     def _ending(self) -> dict[str, object]:
         """Return the keys that end every entry."""
@@ -179,7 +185,7 @@ def _reasons(text: str, file: str, reason: str) -> Iterator[Splice]:
 
 
 _ENVIRONMENTS: Final = "environments"
-_IDENTITY: Final = ("kind", "table", "column", "key")
+_IDENTITY: Final = ("kind", "table", "function", "policy", "column", "key")
 """The keys that tell which change an entry allows."""
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from typing import Final, get_args
 
-from delta_engine.config.model_text import COLUMN_FIELDS, SCHEMA_FIELDS, TABLE_FIELDS, Fields
+from delta_engine.config.model_text import COLUMN_FIELDS, FIELDS, LISTS, Fields
+from delta_engine.config.shapes import is_class, keys_of
 from delta_engine.config.yaml_nodes import MERGE
 
 
@@ -37,14 +38,12 @@ def _keys(facets: Fields, **below: Keys) -> Keys:
 def _part(annotation: object) -> Keys:
     """Return the keys of a value such as a primary key: its name first, as `written_part` writes it."""
     for part_type in (annotation, *get_args(annotation)):
-        if is_dataclass(part_type):
-            names = [part.name for part in fields(part_type)]
-            return Keys(tuple(sorted(names, key=lambda name: name != "name")))
+        if is_class(part_type) and (keys := keys_of(part_type)):
+            return Keys(tuple(sorted(keys, key=lambda key: key != "name")))
     return Keys()
 
 
 MODEL_FILE: Final = Keys(
-    ("schemas", "tables"),
-    {"schemas": _keys(SCHEMA_FIELDS), "tables": _keys(TABLE_FIELDS, columns=_keys(COLUMN_FIELDS))},
+    tuple(LISTS), {key: _keys(FIELDS[kind.word], columns=_keys(COLUMN_FIELDS)) for key, kind in LISTS.items()}
 )
 """The keys of a whole file."""

@@ -14,17 +14,19 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from delta_engine.actions.policy import matches_any
 from delta_engine.aspects import KINDS
+from delta_engine.config.body_files import body_path, read_body, with_body
 from delta_engine.config.declared_names import with_variables
 from delta_engine.config.file_patterns import matching_files
 from delta_engine.config.model_files import models_in
+from delta_engine.config.model_text import LISTS
 from delta_engine.config.variables import fill_in
 from delta_engine.config.yaml_documents import parse_document, read_text
 from delta_engine.errors import ConfigError, RefusedError, SourceLocation, raise_all
-from delta_engine.models import Schema, Securable, Table
+from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table
 from delta_engine.models.constraints import referenced_tables
 from delta_engine.models.open_struct import checksum_of
 from delta_engine.telemetry.garbage import no_garbage_collection
@@ -39,7 +41,7 @@ class Declared:
 
     Args:
         is_whole: whether no file was left out.
-        contents: the checksums of the YAML files as they were parsed.
+        contents: the checksums of the YAML files and of the bodies' files, as they were read.
     """
 
     models: tuple[Securable, ...]
@@ -56,6 +58,16 @@ class Declared:
         """The schemas."""
         return tuple(model for model in self.models if isinstance(model, Schema))
 
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
+        """The functions, with their bodies."""
+        return tuple(model for model in self.models if isinstance(model, Function))
+
+    @cached_property
+    def policies(self) -> tuple[AbacPolicy, ...]:
+        """The policies."""
+        return tuple(model for model in self.models if isinstance(model, AbacPolicy))
+
 
 @no_garbage_collection()
 def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
@@ -67,9 +79,14 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
     refusals: list[RefusedError] = []
     contents: dict[Path, str] = {}
 
-    def loaded(read_models: Iterator[_Model | RefusedError]) -> list[_Model]:
+    def loaded(read_models: Iterator[Securable | RefusedError]) -> list[Securable]:
         models = list(_collected(read_models, refusals))
-        return list(_collected(_filled_in(models, settings), refusals))
+        filled = list(_collected(_filled_in(models, settings), refusals))
+        bodies = (model for model in filled if isinstance(model, Function) and model.body_file is not None)
+        contents.update(
+            (body_path(model, settings.project_dir), checksum_of(model.body.encode())) for model in bodies
+        )
+        return filled
 
     python = [model for name in settings.python_models for model in loaded(_python_models(name, settings))]
     files = model_files(settings)
@@ -81,7 +98,7 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
     declared = Declared(models=models, is_whole=len(by_file) == len({*files}), contents=contents)
     if not declared.is_whole and not all(any(map(_matches(pattern), declared.tables)) for pattern in globs):
         return load_declared(settings)  # the refusal of an unknown name suggests similar ones
-    if not declared.tables:
+    if all(isinstance(model, Schema) for model in declared.models):
         shown = _shown(files[0], settings.project_dir) if files else ""
         raise ConfigError(
             "its model files declare no tables" if files else "it names no models",
@@ -91,7 +108,7 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
     return declared
 
 
-def load_present(settings: Settings, files: Iterable[Path]) -> tuple[Table | Schema, ...]:
+def load_present(settings: Settings, files: Iterable[Path]) -> tuple[Securable, ...]:
     """Return the models of a configuration and of further YAML files; unlike `load_declared`, also none at all.
 
     Several refusals form a RefusalGroup.
@@ -109,7 +126,7 @@ def load_present(settings: Settings, files: Iterable[Path]) -> tuple[Table | Sch
     return filled
 
 
-def given_models(models: Sequence[Table | Schema], settings: Settings) -> Declared:
+def given_models(models: Sequence[Securable], settings: Settings) -> Declared:
     """Return models that Python code gives, with variables and defaults filled in, as `load_declared` does."""
     refusals: list[RefusedError] = []
     filled = tuple(_collected(_filled_in(models, settings), refusals))
@@ -117,9 +134,15 @@ def given_models(models: Sequence[Table | Schema], settings: Settings) -> Declar
     return Declared(models=filled, is_whole=True)
 
 
-def read_contents(settings: Settings) -> Mapping[Path, str]:
-    """Return the checksums of a configuration's YAML files, unparsed; ConfigError if one is missing or unreadable."""
-    return {path: checksum_of(read_text(path, str(path)).encode()) for path in model_files(settings)}
+def read_contents(settings: Settings, bodies: Iterable[Path]) -> Mapping[Path, str]:
+    """Return the checksums of a configuration's YAML files and of bodies' files, unparsed.
+
+    Raises:
+        ConfigError, OSError: one is missing or unreadable.
+    """
+    texts = {path: read_text(path, str(path)) for path in model_files(settings)}
+    texts |= {path: read_body(path) for path in bodies}
+    return {path: checksum_of(text.encode()) for path, text in texts.items()}
 
 
 def model_files(settings: Settings) -> list[Path]:
@@ -127,7 +150,7 @@ def model_files(settings: Settings) -> list[Path]:
     return [path for pattern in settings.yaml_models for path in _files(pattern, settings)]
 
 
-def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table | Schema, ...]:
+def models_of_text(text: str, file: str, settings: Settings) -> tuple[Securable, ...]:
     """Return the models of a YAML text, variables filled in; several refusals form a RefusalGroup."""
     refusals: list[RefusedError] = []
     declared = list(_collected(models_in(parse_document(text, file)), refusals))
@@ -136,8 +159,7 @@ def models_of_text(text: str, file: str, settings: Settings) -> tuple[Table | Sc
     return filled
 
 
-_Model: TypeAlias = "Table | Schema"
-
+_OTHER_LISTS: Final = [key for key, kind in LISTS.items() if kind.model is not Table]
 _WORDS = re.compile(r"[0-9a-z_-]+").findall
 _CHOICES = re.compile(r"\[[^\]]*\]")
 
@@ -148,16 +170,16 @@ def _matches(pattern: str) -> Callable[[Table], bool]:
 
 def _needed(
     files: Sequence[Path],
-    python: Iterable[_Model],
+    python: Iterable[Securable],
     globs: Sequence[str],
     settings: Settings,
-    load: Callable[[Path], list[_Model]],
-) -> dict[Path, list[_Model]]:
+    load: Callable[[Path], list[Securable]],
+) -> dict[Path, list[Securable]]:
     """Load the files that may declare tables that match, or tables that loaded ones reference; all without globs."""
     if not globs:
         return {path: load(path) for path in files}
     texts = {path: _searchable(path, settings.variables) for path in files}
-    by_file: dict[Path, list[_Model]] = {}
+    by_file: dict[Path, list[Securable]] = {}
     tables = [model for model in python if isinstance(model, Table)]
     needed = [*globs, *_missing_references(tables)]
     while chosen := [path for path in texts if path not in by_file and _may_declare(texts[path], needed)]:
@@ -184,13 +206,15 @@ def _searchable(path: Path, variables: Mapping[str, str]) -> str | None:
 
 
 def _may_declare(text: str | None, names: Iterable[str]) -> bool:
-    """Whether a file may declare a table with one of the names, which may be globs, or schemas."""
-    if text is None or "schemas:" in text:
+    """Whether a file may declare a table with one of the names, which may be globs, or models of other kinds."""
+    if text is None or any(f"{key}:" in text for key in _OTHER_LISTS):
         return True
     return any(all(word in text for word in _WORDS(_CHOICES.sub(" ", name.lower()))) for name in names)
 
 
-def _collected(models: Iterator[_Model | RefusedError], refusals: list[RefusedError]) -> Iterator[_Model]:
+def _collected(
+    models: Iterator[Securable | RefusedError], refusals: list[RefusedError]
+) -> Iterator[Securable]:
     """Yield the models; append refusals, yielded or raised, to the list."""
     try:
         for model_or_refusal in models:
@@ -202,14 +226,14 @@ def _collected(models: Iterator[_Model | RefusedError], refusals: list[RefusedEr
         refusals += refusal.refusals
 
 
-def _filled_in(models: Sequence[_Model], settings: Settings) -> Iterator[_Model | RefusedError]:
+def _filled_in(models: Sequence[Securable], settings: Settings) -> Iterator[Securable | RefusedError]:
     defaults = settings.default_table_properties
     for declared in models:
         try:
             model = fill_in(declared, settings.variables)
             if defaults and isinstance(model, Table):
                 model = replace(model, default_table_properties=defaults)
-            yield model
+            yield with_body(model, settings.project_dir) if isinstance(model, Function) else model
         except RefusedError as refusal:
             yield refusal
 
@@ -235,17 +259,17 @@ def _files(pattern: str, settings: Settings) -> list[Path]:
 
 def _yaml_models(
     path: Path, settings: Settings, contents: dict[Path, str]
-) -> Iterator[_Model | RefusedError]:
+) -> Iterator[Securable | RefusedError]:
     file = _shown(path, settings.project_dir)
     text = read_text(path, file)
     contents[path] = checksum_of(text.encode())
     yield from models_in(parse_document(text, file))
 
 
-_MODELS: Final = frozenset(kind.model for kind in KINDS)
+_MODELS: Final = {kind.model: kind.model.__name__ for kind in KINDS}
 
 
-def _python_models(reference: str, settings: Settings) -> Iterator[_Model | RefusedError]:
+def _python_models(reference: str, settings: Settings) -> Iterator[Securable | RefusedError]:
     location = settings.locate(("models", "python", settings.python_models.index(reference)))
     models = load_reference(
         reference,
@@ -258,13 +282,13 @@ def _python_models(reference: str, settings: Settings) -> Iterator[_Model | Refu
     for model in declared:
         if type(model) not in _MODELS:
             raise ConfigError(
-                f"{reference!r} gives a {type(model).__name__}, not a Table or Schema",
+                f"{reference!r} gives a {type(model).__name__}, not one of: {', '.join(_MODELS.values())}",
                 location=location,
             )
         yield _with_shown_places(model, settings.project_dir)
 
 
-def _with_shown_places(model: _Model, project_dir: Path) -> _Model:
+def _with_shown_places(model: Securable, project_dir: Path) -> Securable:
     """Return a model of Python whose places have the names of files in their project."""
     names: dict[str, str] = {}
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from delta_engine.config.body_files import body_of, body_path
 from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.loading import models_of_text
 from delta_engine.config.model_text import fields_of, written_values
@@ -33,29 +34,31 @@ from delta_engine.config.yaml_layout import (
     with_unix_lines,
 )
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, raise_all
-from delta_engine.models import ForeignKey, QualifiedName, Schema, Table
+from delta_engine.models import ForeignKey, Function, QualifiedName, Securable, Table
 from delta_engine.models.constraints import referenced_table
+from delta_engine.telemetry.visible import plural
 
 if TYPE_CHECKING:
     from delta_engine.config.settings import Settings
 
 Place: TypeAlias = tuple[str, int]
-"""The position of a model in its file: the list key, `tables` or `schemas`, and the index from 0."""
+"""The position of a model in its file: the key of the list and the index from 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEdit:
-    """A change of a declared table or schema; `after` is None for removal, `renames` maps old to new column names."""
+    """A change of a declared securable; `after` is None for removal, `renames` maps old to new column names."""
 
-    before: Table | Schema
-    after: Table | Schema | None
+    before: Securable
+    after: Securable | None
     renames: Mapping[str, str] = field(default_factory=dict)
 
 
-def is_editable(model: Table | Schema) -> bool:
-    """Whether a loaded model is declared in a YAML file; the engine cannot edit Python models."""
-    location = model.declared_at
-    return location is not None and Path(location.file).suffix.lower() in (".yml", ".yaml")
+def is_editable(edit: ModelEdit) -> bool:
+    """Whether the engine can edit a loaded model: in a YAML file, or only the file of a function's body."""
+    location = edit.before.declared_at
+    is_yaml = location is not None and Path(location.file).suffix.lower() in (".yml", ".yaml")
+    return is_yaml or _without_body(edit).after == edit.before
 
 
 def edit_models(edits: Sequence[ModelEdit], settings: Settings) -> tuple[Path, ...]:
@@ -67,12 +70,12 @@ def edit_models(edits: Sequence[ModelEdit], settings: Settings) -> tuple[Path, .
     by_file: dict[str, list[ModelEdit]] = defaultdict(list)
     refusals: list[RefusedError] = []
     for edit in edits:
-        refusal = _refused_edit(edit)
-        if refusal is None and edit.before.declared_at is not None:
-            by_file[edit.before.declared_at.file].append(edit)
-        elif refusal is not None:
+        refusal, rest = _refused_edit(edit), _without_body(edit)
+        if refusal is not None:
             refusals.append(refusal)
-    contents: dict[Path, bytes] = {}
+        elif rest.after != edit.before and edit.before.declared_at is not None:
+            by_file[edit.before.declared_at.file].append(rest)
+    contents = dict(_edited_bodies(edits, settings, refusals))
     for file, its_edits in sorted(by_file.items()):
         path = settings.project_dir / file
         try:
@@ -97,7 +100,7 @@ def edit_models(edits: Sequence[ModelEdit], settings: Settings) -> tuple[Path, .
 
 def _refused_edit(edit: ModelEdit) -> ConfigError | None:
     before, after = edit.before, edit.after
-    if not is_editable(before):
+    if not is_editable(edit):
         return _refusal(edit, "only models in YAML files can be edited")
     if after is not None and after.qualified_name != before.qualified_name and not _is_renamed(before, after):
         return _refusal(edit, f"a {before.qualified_name.kind}'s name cannot be edited")
@@ -114,7 +117,38 @@ def _refused_edit(edit: ModelEdit) -> ConfigError | None:
     return None
 
 
-def _is_renamed(before: Table | Schema, after: Table | Schema) -> bool:
+def _without_body(edit: ModelEdit) -> ModelEdit:
+    """Return an edit without the change of a body that has a file of its own."""
+    before, after = edit.before, edit.after
+    if not (isinstance(before, Function) and isinstance(after, Function)):
+        return edit
+    if after.body_file is None or after.body_file != before.body_file:
+        return edit
+    return replace(edit, after=replace(after, body=before.body))
+
+
+def _edited_bodies(
+    edits: Sequence[ModelEdit], settings: Settings, refusals: list[RefusedError]
+) -> Iterator[tuple[Path, bytes]]:
+    """Yield the files of changed bodies with their new contents; append refusals to the list."""
+    for edit in edits:
+        before, after = edit.before, edit.after
+        if not isinstance(before, Function) or not isinstance(after, Function) or _without_body(edit) == edit:
+            continue
+        path = body_path(before, settings.project_dir)
+        try:
+            text = read_untouched(path, str(before.body_file))
+        except RefusedError as refused:
+            refusals += refused.refusals
+            continue
+        if body_of(text) != before.body:
+            refusals.append(_changed_since(before))
+        end = "\n" if text.endswith("\n") and not after.body.endswith("\n") else ""
+        body = f"{after.body}{end}"
+        yield path, (body.replace("\n", "\r\n") if "\r\n" in text else body).encode()
+
+
+def _is_renamed(before: Securable, after: Securable) -> bool:
     """Whether the edited model renames the table within its schema."""
     if not (isinstance(before, Table) and isinstance(after, Table)):
         return False
@@ -181,7 +215,7 @@ def edit_text(text: str, file: str, edits: Mapping[Place, ModelEdit]) -> str:
     return result if text.endswith("\n") else result.removesuffix("\n")
 
 
-def _splices(text: str, node: Node, edit: ModelEdit, after: Table | Schema) -> Iterator[Splice]:
+def _splices(text: str, node: Node, edit: ModelEdit, after: Securable) -> Iterator[Splice]:
     if after == edit.before:
         return iter(())
     name = node.pair("name")
@@ -199,7 +233,7 @@ def _splices(text: str, node: Node, edit: ModelEdit, after: Table | Schema) -> I
     return EntryEditor(text, edit.renames).splices(node, before_values, after_values)
 
 
-def _comparable(model: Table | Schema) -> Table | Schema:
+def _comparable(model: Securable) -> Securable:
     """Return a model without insignificant differences: check order and columns that the platform chooses."""
     if not isinstance(model, Table):
         return model
@@ -210,27 +244,28 @@ def _comparable(model: Table | Schema) -> Table | Schema:
     )
 
 
-def _placed(loaded: Sequence[Table | Schema]) -> Iterator[tuple[Place, Table | Schema]]:
+def _placed(loaded: Sequence[Securable]) -> Iterator[tuple[Place, Securable]]:
     counts: Counter[str] = Counter()
     for model in loaded:
-        key = f"{model.qualified_name.kind}s"
+        key = plural(model.qualified_name.kind)
         yield (key, counts[key]), model
         counts[key] += 1
 
 
-def _declared(before: Table | Schema, loaded: Sequence[Table | Schema]) -> tuple[Place, Table | Schema]:
+def _declared(before: Securable, loaded: Sequence[Securable]) -> tuple[Place, Securable]:
     """Return the place of a loaded model in its file, and the model as the file has it."""
     for place, model in _placed(loaded):
         if model.declared_at == before.declared_at and _is_same(model, before):
             return place, model
-    raise _about(
-        before,
-        "the model is not declared there as it was loaded: the file has changed since",
-        "Run the command again.",
-    )
+    raise _changed_since(before)
 
 
-def _is_same(declared: Table | Schema, loaded: Table | Schema) -> bool:
+def _changed_since(model: Securable) -> ConfigError:
+    reason = "the model is not declared there as it was loaded: the file has changed since"
+    return _about(model, reason, "Run the command again.")
+
+
+def _is_same(declared: Securable, loaded: Securable) -> bool:
     """Whether a loaded model is the declared one; loading completes foreign keys (`models.constraints.resolved`)."""
     if not (isinstance(declared, Table) and isinstance(loaded, Table)):
         return declared == loaded
@@ -254,7 +289,7 @@ def _completes(key: ForeignKey, written: ForeignKey, table: QualifiedName) -> bo
     )
 
 
-def as_written(edit: ModelEdit, declared: Table | Schema) -> ModelEdit:
+def as_written(edit: ModelEdit, declared: Securable) -> ModelEdit:
     """Return an edit of the model as its file has it: foreign keys that stay keep the file's spelling."""
     before, after = edit.before, edit.after
     if not (isinstance(declared, Table) and isinstance(before, Table) and isinstance(after, Table)):
@@ -274,7 +309,7 @@ def _refusal(edit: ModelEdit, reason: str, way_out: str = "") -> ConfigError:
     return _about(edit.before, reason, f"{way_out or 'Change it by hand:'}\n{by_hand}")
 
 
-def _about(model: Table | Schema, reason: str, way_out: str) -> ConfigError:
+def _about(model: Securable, reason: str, way_out: str) -> ConfigError:
     if isinstance(model, Table):
         return ConfigError(
             reason, table=str(model.qualified_name), location=model.declared_at, way_out=way_out

@@ -2,49 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
 
-from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
-from delta_engine.aspects.facet import Facet
+from delta_engine.aspects.facet import REQUIRED, Facet
+from delta_engine.aspects.kind import Kind
+from delta_engine.config.model_text import COLUMN_FIELDS, FIELDS, LISTS, Fields, alternatives
 from delta_engine.config.yaml_documents import Document, DocumentPath
 from delta_engine.errors import ConfigError, RefusedError, unknown
-from delta_engine.models import Column, Part, Schema, Table
+from delta_engine.models import Column, FunctionName, Part, PolicyName, QualifiedName, Securable, Table
+from delta_engine.telemetry.visible import plural
+
+_ModelFile: Any = msgspec.defstruct(
+    "_ModelFile", [(key, list[Any], msgspec.field(default_factory=list)) for key in LISTS]
+)
+
+_NO_MODEL_FILE: Final = f"a model file contains lists of models: {', '.join(LISTS)}"
 
 
-class _ModelFile(msgspec.Struct):
-    schemas: list[Any] = msgspec.field(default_factory=list)
-    tables: list[Any] = msgspec.field(default_factory=list)
-
-
-_NO_MODEL_FILE: Final = "a model file contains the keys tables and schemas, or one of them, each with a list"
-
-
-def models_in(document: Document) -> Iterator[Table | Schema | RefusedError]:
+def models_in(document: Document) -> Iterator[Securable | RefusedError]:
     """Yield the models of a document, and the refusals of those that are broken."""
     lists = model_lists(document)
-    for key, model_of in (("schemas", schema_of), ("tables", table_of)):
+    for key, kind in LISTS.items():
         for position, value in enumerate(lists.get(key, ())):
             try:
-                yield model_of(document, (key, position), value)
+                yield _model(kind, document, (key, position), value)
             except RefusedError as refusal:
                 for refused in refusal.refusals:
-                    if key == "tables":
+                    if kind.model is Table:
                         refused.table = refused.table or _declared_name(value)
                     yield refused
 
 
 def model_lists(document: Document) -> Mapping[str, Sequence[Any]]:
-    """Return the lists of schemas and tables of a document; ConfigError if it is not a model file."""
+    """Return the lists of models of a document by their keys; ConfigError if it is not a model file."""
     lists = document.value
     if not isinstance(lists, dict) or not lists:
         raise document.error((), _NO_MODEL_FILE)
-    if not lists.keys() & _ModelFile.__struct_fields__:  # another file, or the one key is misspelled
+    if not lists.keys() & LISTS.keys():  # another file, or the one key is misspelled
         written = str(next(iter(lists)))
-        _, way_out = unknown("key", written, _ModelFile.__struct_fields__)
+        _, way_out = unknown("key", written, LISTS)
         raise document.error((written,), f"unknown key {written!r}: {_NO_MODEL_FILE}", way_out)
     document.convert((), lists, _ModelFile)
     return lists
@@ -56,42 +57,46 @@ def _declared_name(value: object) -> str | None:
     return ".".join(str(value.get(part, "?")) for part in ("catalog", "schema", "name"))
 
 
-_Facet = Facet[Any, Any, Any]
-_Facets = tuple[_Facet, ...]
+def _shape(name: str, fields: Fields, own: Mapping[str, Any] = MappingProxyType({})) -> Any:
+    """Return a msgspec struct with a key per field; omitted keys are UNSET unless they are required.
+
+    Args:
+        own: the types and defaults of optional keys that no form describes.
+    """
+    keys: list[Any] = []
+    for field in fields:
+        if field.key in own:
+            keys.append((field.key, *own[field.key]))
+        elif field.default == REQUIRED:
+            keys.append((field.key, field.form.written_type))
+        else:
+            keys.append((field.key, field.form.written_type, msgspec.UNSET))
+    return msgspec.defstruct(name, keys, kw_only=True)
 
 
-def _shape(name: str, keys: Iterable[tuple[str, Any] | tuple[str, Any, Any]], facets: _Facets) -> Any:
-    """Return a msgspec struct with the given keys and a key per facet; omitted keys are UNSET."""
-    optional = [(facet.key, facet.form.written_type, msgspec.UNSET) for facet in facets]
-    return msgspec.defstruct(name, [*keys, *optional])
+_Column: Any = _shape("_Column", COLUMN_FIELDS, {"type": (str | None, None)})
+_OWN_TYPES: Final[Mapping[str, Mapping[str, Any]]] = {
+    QualifiedName.kind: {
+        "columns": (list[_Column], msgspec.field(default_factory=list)),
+        "manages": (list[str] | None, None),
+    }
+}
+_SHAPES: Final = {
+    word: _shape(word.capitalize(), fields, _OWN_TYPES.get(word, {})) for word, fields in FIELDS.items()
+}
 
+_Keys = Mapping[str, Facet[Any, Any, Any]]
+_COLUMN_KEYS: Final[_Keys] = {field.key: field for field in COLUMN_FIELDS[2:]}
+_KEYS: Final[Mapping[str, _Keys]] = {
+    word: {field.key: field for field in fields if field.key not in _OWN_TYPES.get(word, {})}
+    for word, fields in FIELDS.items()
+}
 
-def _written(facets: Iterable[Facet[Any, Any, Any]]) -> _Facets:
-    return tuple(facet for facet in facets if facet.meaning is not None)
-
-
-_COLUMN_FACETS = _written(COLUMN_FACETS)
-_TABLE_FACETS = _written(TABLE_FACETS)
-_SCHEMA_FACETS = _written(SCHEMA_FACETS)
-
-_Column: Any = _shape("_Column", [("name", str), ("type", str | None, None)], _COLUMN_FACETS)
-_Table = _shape(
-    "_Table",
-    [
-        ("catalog", str),
-        ("schema", str),
-        ("name", str),
-        ("columns", list[_Column], msgspec.field(default_factory=list)),
-        ("manages", list[str] | None, None),
-    ],
-    _TABLE_FACETS,
-)
-_Schema = _shape("_Schema", [("catalog", str), ("name", str)], _SCHEMA_FACETS)
-
-
-_COLUMN_KEYS, _TABLE_KEYS, _SCHEMA_KEYS = (
-    {facet.key: facet for facet in facets} for facets in (_COLUMN_FACETS, _TABLE_FACETS, _SCHEMA_FACETS)
-)
+_NOT_MANAGED: Final[Mapping[str, tuple[str, ...]]] = {
+    FunctionName.kind: ("environment", "handler", "parameter_style", "aggregate"),
+    PolicyName.kind: ("grant", "deny", "privileges"),
+}
+"""What the platform takes and the engine refuses by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,30 +115,36 @@ class _Place:
         return self.document.error((*self.path, *steps), reason, way_out)
 
 
-def schema_of(document: Document, path: DocumentPath, value: dict[str, object]) -> Schema:
-    """Return the schema that a part of a document declares."""
-    schema = document.convert(path, value, _Schema)
-    return Schema(
-        schema.catalog,
-        schema.name,
-        declared_at=document.location(path),
-        **_arguments(document, path, value, schema, _SCHEMA_KEYS),
-    )
+def _model(kind: Kind, document: Document, path: DocumentPath, value: dict[str, object]) -> Securable:
+    """Return the model that a part of a document declares; refuse types that the engine does not manage."""
+    _refuse_not_managed(kind, document, path, value)
+    converted: Any = document.convert(path, value, _SHAPES[kind.word])
+    for keys in alternatives(FIELDS[kind.word]):
+        if len(value.keys() & keys) != 1:
+            reason = f"a {kind.word} has exactly one of: {', '.join(keys)}"
+            raise document.error(path, reason, "Write one of them.")
+    own = _parts_of_table(document, path, value, converted) if kind.model is Table else {}
+    arguments = _arguments(document, path, value, converted, _KEYS[kind.word])
+    model: Any = kind.model
+    return model(**arguments, **own, declared_at=document.location(path))  # type: ignore[no-any-return]
 
 
-def table_of(document: Document, path: DocumentPath, value: dict[str, object]) -> Table:
-    """Return the table that a part of a document declares; refuse column types that the engine does not manage."""
-    table = document.convert(path, value, _Table)
+def _refuse_not_managed(kind: Kind, document: Document, path: DocumentPath, value: object) -> None:
+    for key in _NOT_MANAGED.get(kind.word, ()):
+        if isinstance(value, dict) and key in value:
+            reason = f"the engine does not manage {plural(kind.word)} with {key}"
+            raise document.error(
+                (*path, key), reason, f"Remove the key, or create the {kind.word} by a job of your own."
+            )
+
+
+def _parts_of_table(
+    document: Document, path: DocumentPath, value: Mapping[str, object], table: Any
+) -> dict[str, Any]:
+    """Return the columns of a table and the parts that its model manages."""
     managed = _parts(document, (*path, "manages"), table.manages)
-    return Table(
-        table.catalog,
-        table.schema,
-        table.name,
-        [*_columns(document, (*path, "columns"), value.get("columns"), table.columns, managed)],
-        manages=managed,
-        declared_at=document.location(path),
-        **_arguments(document, path, value, table, _TABLE_KEYS),
-    )
+    columns = [*_columns(document, (*path, "columns"), value.get("columns"), table.columns, managed)]
+    return {"columns": columns, "manages": managed}
 
 
 def _columns(
@@ -155,7 +166,7 @@ def _arguments(
     path: DocumentPath,
     written: Mapping[str, object],
     converted: object,
-    keys: Mapping[str, _Facet],
+    keys: _Keys,
 ) -> dict[str, Any]:
     """Return a model's arguments from a document; omitted keys keep the model's defaults."""
     arguments = {}

@@ -25,7 +25,7 @@ from delta_engine.config.yaml_layout import (
     with_unix_lines,
 )
 from delta_engine.errors import ConfigError, RefusedError, SourceLocation, raise_all
-from delta_engine.models import Schema, Table
+from delta_engine.models import Securable
 from delta_engine.telemetry.garbage import no_garbage_collection
 
 
@@ -75,7 +75,7 @@ def _check(before: Document, text: str, result: str) -> None:
         raise _refused(file, "the formatted text would not mean the same")
 
 
-def _models(document: Document) -> list[Table | Schema]:
+def _models(document: Document) -> list[Securable]:
     models_and_refusals = [*models_in(document)]
     raise_all(refusal for refusal in models_and_refusals if isinstance(refusal, RefusedError))
     return [model for model in models_and_refusals if not isinstance(model, RefusedError)]

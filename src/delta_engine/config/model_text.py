@@ -7,20 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, Final, TypeAlias
 
-from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
-from delta_engine.aspects.facet import TEXT, Facet, Form, Written
+from delta_engine.aspects import COLUMN_FACETS, KINDS, TABLE_FACETS
+from delta_engine.aspects.facet import REQUIRED, TEXT, Facet, Form, Written
+from delta_engine.aspects.function_definition import BODY_FACET
+from delta_engine.aspects.kind import Kind
 from delta_engine.config.yaml_text import block, in_lines, list_item, one_line, pair
-from delta_engine.models import Column, Part, QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import (
+    Column,
+    FunctionName,
+    Part,
+    PolicyName,
+    QualifiedName,
+    SchemaName,
+    Securable,
+)
 from delta_engine.models.type_text import parse_data_type, type_schema
 from delta_engine.sql.readable_types import laid_out_data_type, readable_data_type
+from delta_engine.telemetry.visible import plural
 
 Values: TypeAlias = Mapping[str, Written]
 """The values of a model file by key."""
 
 Fields: TypeAlias = tuple[Facet[Any, Any, Any], ...]
-"""The keys of a table, a column or a schema in order, as facets."""
+"""The keys of a securable or a column in order, as facets."""
 
 MAX_LINE_LENGTH = 100
 _LONGEST_TYPE = 72
@@ -38,8 +50,8 @@ class Call:
     is_spread: bool = False
 
 
-def written_values(fields: Fields, model: Table | Schema | Column) -> dict[str, Written]:
-    """Return the values that a model file gives a table, a column or a schema, in order and without defaults."""
+def written_values(fields: Fields, model: Securable | Column) -> dict[str, Written]:
+    """Return the values that a model file gives a securable or a column, in order and without defaults."""
     values = ((field, field.written_value(model)) for field in fields)
     return {
         field.key: value
@@ -48,15 +60,22 @@ def written_values(fields: Fields, model: Table | Schema | Column) -> dict[str, 
     }
 
 
-def arguments(fields: Fields, model: Table | Schema | Column) -> list[tuple[str, Code]]:
+def arguments(fields: Fields, model: Securable | Column) -> list[tuple[str, Code]]:
     """Return the same values as Python arguments."""
     values = written_values(fields, model)
     return [(field.attribute, code_of(field, values[field.key])) for field in fields if field.key in values]
 
 
-def fields_of(model: Table | Schema) -> Fields:
-    """Return the keys of a table or a schema."""
+def fields_of(model: Securable) -> Fields:
+    """Return the keys of a securable."""
     return FIELDS[model.qualified_name.kind]
+
+
+def alternatives(fields: Fields) -> list[list[str]]:
+    """Return the keys that say the same in different ways, of which a model has exactly one."""
+    by_attribute = groupby(fields, key=lambda field: field.attribute)
+    groups = [[field.key for field in group] for _, group in by_attribute]
+    return [keys for keys in groups if len(keys) > 1]
 
 
 def column_call(column: Column) -> Call:
@@ -71,6 +90,8 @@ def code_of(field: Facet[Any, Any, Any], value: Written) -> Code:
         return value
     if field.constructor is None or (field.takes_text and isinstance(value, str)):
         return as_code(value)
+    if field.takes_pair and isinstance(value, Mapping):
+        return Call(field.constructor, [as_code(part) for pair in value.items() for part in pair])
     if field.entry is not None and isinstance(value, Mapping):
         return [Call(field.constructor, [as_code(name), as_code(item)]) for name, item in value.items()]
     return _call(field.constructor, value)
@@ -91,7 +112,12 @@ def as_code(value: Written) -> Code:
 def _call(function: str, value: Written) -> Code:
     match value:
         case Mapping():
-            return Call(function, [(key, as_code(item)) for key, item in value.items()])
+            is_typed = "type" in value  # as a column, whose name and type are positional
+            codes = ((key, as_code(item)) for key, item in value.items())
+            return Call(
+                function,
+                [code if is_typed and key in ("name", "type") else (key, code) for key, code in codes],
+            )
         case bool():
             return Call(function, [])
         case str():
@@ -180,6 +206,8 @@ def key_text(key: str, value: Written, *, in_block: bool = False) -> str:
     """
     if key == "type" and isinstance(value, str) and _is_long(value):
         return f"type: {in_lines(laid_out_data_type(parse_data_type(value)))}"
+    if key == BODY_FACET.key and isinstance(value, str) and _has_lines(value):
+        return f"{key}: {in_lines(value)}"
     in_block = bool(value) and (in_block or key in BLOCKS)
     if in_block and isinstance(value, Mapping):
         return f"{key}:{block(pair(name, part) for name, part in value.items())}"
@@ -193,6 +221,12 @@ def entry_text(value: Written, *, in_block: bool = False) -> str:
     if not isinstance(value, Mapping) or not (in_block or _is_long(value.get("type"))):
         return one_line(value)
     return "\n".join(key_text(key, part) if key == "type" else pair(key, part) for key, part in value.items())
+
+
+def _has_lines(text: str) -> bool:
+    """Whether a text has several lines that YAML can show as they are."""
+    lines = text.removesuffix("\n").split("\n")
+    return len(lines) > 1 and bool(lines[-1].strip()) and all(map(str.isprintable, lines))
 
 
 def _is_long(text: object) -> bool:
@@ -222,13 +256,20 @@ def _required(key: str, argument: str, meaning: str, form: Form[Any] = TEXT) -> 
         absent=None,
         form=form,
         meaning=meaning,
-        default="required",
+        default=REQUIRED,
     )
 
 
-_CATALOG = _required(
-    "catalog", "catalog_name", "the catalog, usually a variable: see [Variables](#variables)"
+_NAME: Form[Any] = replace(TEXT, with_texts=lambda name, names, _values: names(name))
+_CATALOG_NAME: Form[Any] = replace(
+    TEXT, with_texts=lambda name, names, _values: names(f"{name}.").removesuffix(".")
 )
+"""A catalog's name changes as the beginning of a longer name does."""
+
+_CATALOG = _required(
+    "catalog", "catalog_name", "the catalog, usually a variable: see [Variables](#variables)", _CATALOG_NAME
+)
+_SCHEMA = _required("schema", "schema_name", "the schema", _NAME)
 
 COLUMN_FIELDS: Fields = (
     _required("name", "name", "the column; keeps its case, compares without it"),
@@ -240,10 +281,7 @@ COLUMN_FIELDS: Fields = (
 )
 
 _renamed_from, _comment, *_others = _written(TABLE_FACETS)
-TABLE_FIELDS: Fields = (
-    _CATALOG,
-    _required("schema", "schema_name", "the schema"),
-    _required("name", "table_name", "the table"),
+_TABLE_FIELDS: Fields = (
     _renamed_from,
     Facet(
         key="manages",
@@ -264,14 +302,24 @@ TABLE_FIELDS: Fields = (
     *_others,
 )
 
-SCHEMA_FIELDS: Fields = (
-    _CATALOG,
-    _required("name", "schema_name", "the schema"),
-    *_written(SCHEMA_FACETS),
-)
+_NAMES: Final[Mapping[str, Fields]] = {
+    SchemaName.kind: (_CATALOG, _required("name", "schema_name", "the schema", _NAME)),
+    FunctionName.kind: (_CATALOG, _SCHEMA, _required("name", "function_name", "the function", _NAME)),
+    QualifiedName.kind: (_CATALOG, _SCHEMA, _required("name", "table_name", "the table", _NAME)),
+    PolicyName.kind: (_required("name", "name", "the policy", _NAME),),
+}
 
-FIELDS: Final[Mapping[str, Fields]] = {SchemaName.kind: SCHEMA_FIELDS, QualifiedName.kind: TABLE_FIELDS}
+FIELDS: Final[Mapping[str, Fields]] = {
+    kind.word: (
+        *_NAMES[kind.word],
+        *(_TABLE_FIELDS if kind.word == QualifiedName.kind else _written(kind.facets)),
+    )
+    for kind in KINDS
+}
 """The keys of each kind, in the order in which model files have the kinds."""
+
+LISTS: Final[Mapping[str, Kind]] = {plural(kind.word): kind for kind in KINDS}
+"""The kinds by their keys in a model file."""
 
 BLOCKS = frozenset(("columns", *(facet.key for facet in TABLE_FACETS if facet.entry is not None)))
 """The keys whose values take a line per entry."""

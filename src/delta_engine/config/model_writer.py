@@ -1,4 +1,4 @@
-"""Writes models as YAML or Python text that loads as exactly these tables and schemas.
+"""Writes models as YAML or Python text that loads as exactly these models.
 
 Comments and SQL expressions stay verbatim. In names and values, where the loader fills in variables, `${` becomes
 `$${`.
@@ -6,10 +6,11 @@ Comments and SQL expressions stay verbatim. In names and values, where the loade
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from delta_engine import models
 from delta_engine.config.model_text import (
+    LISTS,
     MAX_LINE_LENGTH,
     Call,
     Code,
@@ -23,37 +24,51 @@ from delta_engine.config.model_text import (
 )
 from delta_engine.config.variables import escaped, spelled
 from delta_engine.config.yaml_text import indented, list_item, pair
-from delta_engine.models import Schema, Table
+from delta_engine.models import Securable, Table
 
 
-def yaml_models(tables: Sequence[Table], variables: Mapping[str, str], schemas: Sequence[Schema] = ()) -> str:
-    """Return a model file that loads as these tables and schemas with these variables.
+def yaml_models(
+    tables: Sequence[Securable], variables: Mapping[str, str], others: Sequence[Securable] = ()
+) -> str:
+    """Return a model file that loads as these models with these variables.
 
     Derived key names are None. A catalog with the value of a variable is written as that variable, preferably
     `catalog`; a schema only as the variable `schema`.
+
+    Args:
+        others: models of other kinds.
     """
-    lists = [_yaml_list("schemas", [_yaml_model(schema, variables) for schema in schemas])] if schemas else []
-    if tables or not schemas:
-        lists.append(_yaml_list("tables", [_yaml_model(table, variables) for table in tables]))
-    return "\n".join(lists)
+    by_kind = _by_kind((*others, *tables))
+    lists = by_kind.items() if by_kind else [("tables", [])]
+    return "\n".join(
+        _yaml_list(key, [_yaml_model(model, variables) for model in models]) for key, models in lists
+    )
 
 
 def python_models(
-    tables: Sequence[Table], variables: Mapping[str, str], schemas: Sequence[Schema] = ()
+    tables: Sequence[Securable], variables: Mapping[str, str], others: Sequence[Securable] = ()
 ) -> str:
     """Return a Python module whose `tables(variables)` gives these models; the arguments are those of `yaml_models`."""
-    declared: list[Table | Schema] = [*schemas, *tables]
-    calls = [_python_model(model, variables) for model in declared]
-    kinds = "Schema | Table" if schemas else "Table"
+    by_kind = _by_kind((*others, *tables)) or {"tables": []}
+    calls = [_python_model(model, variables) for models in by_kind.values() for model in models]
+    classes = sorted(LISTS[key].model.__name__ for key in by_kind)
+    *first, last = by_kind
+    listed = f"{', '.join(first)} and {last}" if first else last
     return (
-        f'"""Models of {"schemas and " if schemas else ""}tables that exist, as they were found."""\n\n'
+        f'"""Models of {listed} that exist, as they were found."""\n\n'
         "from __future__ import annotations\n\n"
         "from collections.abc import Mapping\n\n"
-        f"{_import({'Table', *_public_names(calls)})}\n\n\n"
-        f"def tables(variables: Mapping[str, str]) -> list[{kinds}]:\n"
+        f"{_import({*classes, *_public_names(calls)})}\n\n\n"
+        f"def tables(variables: Mapping[str, str]) -> list[{' | '.join(classes)}]:\n"
         '    """Return the models, for an environment\'s variables."""\n'
         f"    return {python_text(calls, indent=4, reserved=len('return '))}\n"
     )
+
+
+def _by_kind(models: Iterable[Securable]) -> dict[str, list[Securable]]:
+    """Return the models by their keys in a file, in the order of the kinds."""
+    lists = {key: [model for model in models if type(model) is kind.model] for key, kind in LISTS.items()}
+    return {key: listed for key, listed in lists.items() if listed}
 
 
 def _yaml_list(key: str, models: Sequence[str]) -> str:
@@ -62,27 +77,30 @@ def _yaml_list(key: str, models: Sequence[str]) -> str:
     return f"{key}:\n" + "\n".join(f"{indented(list_item(model))}\n" for model in models)
 
 
-def _yaml_model(model: Table | Schema, variables: Mapping[str, str]) -> str:
-    values = written_values(fields_of(model), spelled(model, catalog_text(model.catalog_name, variables)))
-    if _stands_for("schema", model.schema_name, variables):
-        values["schema" if isinstance(model, Table) else "name"] = "${schema}"
+def _yaml_model(model: Securable, variables: Mapping[str, str]) -> str:
+    fields = fields_of(model)
+    values = written_values(fields, spelled(model, catalog_text(model.catalog_name, variables)))
+    for field in fields:
+        if field.attribute == "schema_name" and _stands_for("schema", field.declared(model), variables):
+            values[field.key] = "${schema}"
     return "\n".join(key_text(key, value) for key, value in values.items())
 
 
-def _python_model(model: Table | Schema, variables: Mapping[str, str]) -> Call:
+def _python_model(model: Securable, variables: Mapping[str, str]) -> Call:
+    fields = fields_of(model)
     written = spelled(model, catalog_text(model.catalog_name, variables))
-    codes: dict[str, Code] = dict(arguments(fields_of(model), written))
+    codes: dict[str, Code] = dict(arguments(fields, written))
     if isinstance(written, Table):
         codes["columns"] = [column_call(column) for column in written.columns]
-    for argument, name, variable in (
-        ("catalog_name", model.catalog_name, _catalog_variable(model.catalog_name, variables)),
-        ("schema_name", model.schema_name, "schema"),
-    ):
-        codes[argument] = literal(escaped(name))
-        # The loader fills variables into what a Python model returns, too: a value with a `${` would be
-        # read as one more variable.
-        if variable is not None and _stands_for(variable, name, variables) and "${" not in name:
-            codes[argument] = f"variables[{literal(variable)}]"
+    named = {"catalog_name": _catalog_variable(model.catalog_name, variables), "schema_name": "schema"}
+    for field in fields:
+        if field.attribute in named:
+            name, variable = field.declared(model), named[field.attribute]
+            codes[field.attribute] = literal(escaped(name))
+            # The loader fills variables into what a Python model returns, too: a value with a `${` would be
+            # read as one more variable.
+            if variable is not None and _stands_for(variable, name, variables) and "${" not in name:
+                codes[field.attribute] = f"variables[{literal(variable)}]"
     return Call(type(model).__name__, list(codes.items()), is_spread=True)
 
 

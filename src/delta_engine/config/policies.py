@@ -47,6 +47,9 @@ class PolicyDocument(msgspec.Struct):
         grants: whether privileges that no model declares are kept (`additive`) or revoked (`full`).
         column_order: whether a column order that differs from the model is reported or changed.
         removed_tables: whether tables that are no longer declared are kept or, with consent to `drop_table`, dropped.
+        removed_functions: the same for functions, with consent to `drop_function`.
+        removed_policies: the same for policies, with consent to `drop_policy`.
+        policies_on: the catalogs on which models may define policies; schemas and tables need no entry.
         rules: further rules, as `module:attribute`.
         max_rewrite_bytes: how much data a plan may rewrite: bytes, or a text such as `200 GB`. Without it, any amount.
         drift: whether `sync` refuses to undo drift, or undoes all of it.
@@ -60,6 +63,9 @@ class PolicyDocument(msgspec.Struct):
     grants: Ownership = Ownership.ADDITIVE
     column_order: ColumnOrder = ColumnOrder.REPORT
     removed_tables: Removed = Removed.KEEP
+    removed_functions: Removed = Removed.KEEP
+    removed_policies: Removed = Removed.KEEP
+    policies_on: list[str] = msgspec.field(default_factory=list)
     rules: list[str] = msgspec.field(default_factory=list)
     max_rewrite_bytes: int | str | None = None
     drift: DriftHandling = DriftHandling.REFUSE
@@ -111,6 +117,9 @@ def plan_policy(document: Document, policy: PolicyDocument) -> Policy:
         grants=policy.grants,
         column_order=policy.column_order,
         removed_tables=policy.removed_tables,
+        removed_functions=policy.removed_functions,
+        removed_policies=policy.removed_policies,
+        policies_on=tuple(policy.policies_on),
         rules=tuple(policy.rules),
         max_rewrite_bytes=_bytes(document, policy.max_rewrite_bytes),
     )

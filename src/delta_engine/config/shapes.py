@@ -76,8 +76,8 @@ def _unknown_keys(value: object, types: Iterable[object], path: Path) -> list[Sh
     shapes = _shapes(types)
     if not isinstance(value, dict) or not shapes:
         return []
-    allowed = {key for shape in _chosen(value, shapes) for key in _fields(shape)}
-    others = {key for shape in shapes for key in _fields(shape)}
+    allowed = {key for shape in _chosen(value, shapes) for key in keys_of(shape)}
+    others = {key for shape in shapes for key in keys_of(shape)}
     unknown_keys = []
     for key in value:
         if key in allowed:
@@ -114,7 +114,7 @@ def _chosen(value: Mapping[str, object], shapes: Sequence[Any]) -> Sequence[Any]
 
 
 def _shapes(types: Iterable[object]) -> list[Any]:
-    return [member for kind in types for member in _flat(kind) if is_class(member) and _fields(member)]
+    return [member for kind in types for member in _flat(kind) if is_class(member) and keys_of(member)]
 
 
 def _parts(value: object) -> list[tuple[str | int, object]]:
@@ -173,7 +173,7 @@ def _keys(types: tuple[object, ...]) -> _Keys | None:
         for annotation in types
         for shape in _flat(annotation)
         if is_class(shape)
-        for key in _fields(shape)
+        for key in keys_of(shape)
     }
     by_key = {key: _keys(tuple(_types_inside(types, key))) for key in keys}
     each = tuple(
@@ -205,8 +205,8 @@ def _types_inside(types: Iterable[object], step: str | int, collection: type = d
     for member in (inner for annotation in types for inner in _flat(annotation)):
         if get_origin(member) is collection:
             part_types.append(get_args(member)[-1])
-        elif is_class(member) and str(step) in _fields(member):
-            part_types.append(_fields(member)[str(step)])
+        elif is_class(member) and str(step) in keys_of(member):
+            part_types.append(keys_of(member)[str(step)])
     return part_types
 
 
@@ -216,7 +216,7 @@ def is_class(annotation: object) -> TypeGuard[Any]:
 
 
 @cache
-def _fields(shape: Any) -> Mapping[str, object]:
+def keys_of(shape: Any) -> Mapping[str, object]:
     """Return the types of a struct's or dataclass's fields by key, with a struct's tag; empty for other classes."""
     if issubclass(shape, msgspec.Struct):
         tag, _ = _tag(shape)

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
+from delta_engine.aspects import COLUMN_FACETS
 from delta_engine.aspects.facet import Facet, TextChange
+from delta_engine.config.model_text import fields_of
 from delta_engine.errors import ConfigError, SourceLocation, unknown
-from delta_engine.models import Schema, Table
+from delta_engine.models import Securable, Table
 
-SomeModel = TypeVar("SomeModel", bound=Table | Schema)
+SomeModel = TypeVar("SomeModel", bound=Securable)
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
 _OF_ENVIRONMENT = re.compile(r"\$\{env:(\w+)\}")
@@ -70,13 +71,18 @@ def secrets_in(
 
 
 def fill_in(model: SomeModel, variables: Mapping[str, str]) -> SomeModel:
-    """Return a table or schema with variables filled in; refuse undefined ones."""
+    """Return a model with variables filled in; refuse undefined ones."""
     table = str(model.qualified_name) if isinstance(model, Table) else None
 
     def fill(text: str) -> str:
         return substitute(text, variables, model.declared_at, table)
 
-    return with_texts(model, names=fill, values=fill)
+    try:
+        return with_texts(model, names=fill, values=fill)
+    except ValueError as error:  # a name is not of its form after all
+        raise ConfigError(
+            f"{model.qualified_name.kind} {model.qualified_name}: {error}", location=model.declared_at
+        ) from None
 
 
 def spelled(model: SomeModel, catalog: str) -> SomeModel:
@@ -87,7 +93,7 @@ def spelled(model: SomeModel, catalog: str) -> SomeModel:
         is_within = bool(model.catalog_name) and text.startswith(prefix)
         return f"{catalog}.{escaped(text.removeprefix(prefix))}" if is_within else escaped(text)
 
-    return replace(with_texts(model, names=name, values=escaped), catalog_name=catalog)
+    return with_texts(model, names=name, values=escaped)
 
 
 def escaped(text: str) -> str:
@@ -103,23 +109,17 @@ def escaped_but_secrets(text: str) -> str:
 def with_texts(model: SomeModel, *, names: TextChange, values: TextChange) -> SomeModel:
     """Return a model with the texts changed that may contain variables.
 
-    `names` changes catalogs, schemas, tables and functions. `values` changes properties, tags, principals and paths.
+    `names` changes catalogs, schemas, tables, functions and policies. `values` changes properties, tags, principals and
+    paths.
     """
-    changed: dict[str, Any] = {
-        "catalog_name": names(model.catalog_name),
-        "schema_name": names(model.schema_name),
-    }
+    changed = _changed(fields_of(model), model, names, values)
     if isinstance(model, Table):
         columns = model.columns
-        changed["table_name"] = names(model.table_name)
         if any(facet.is_declared(column) for facet in _FACETS_WITH_TEXTS for column in columns):
             changes = ((column, _changed(_FACETS_WITH_TEXTS, column, names, values)) for column in columns)
             changed["columns"] = tuple(
                 replace(column, **texts) if texts else column for column, texts in changes
             )
-        changed |= _changed(TABLE_FACETS, model, names, values)
-    else:
-        changed |= _changed(SCHEMA_FACETS, model, names, values)
     return replace(model, **changed)
 
 

@@ -296,8 +296,8 @@ _PROBLEMS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "found unexpected end of stream": ("a quote is not closed", "Close it."),
     "did not find expected ',' or ']'": (
-        "a list in brackets is not closed",
-        "Close it with ], with commas in between.",
+        "a list in brackets is not closed, or a value in it contains a brace",
+        'Close it with ], with commas in between, and write such values in quotes, as in "${group}".',
     ),
     "did not find expected ',' or '}'": (
         "a mapping in braces is not closed, or a value in it contains a colon or a brace",

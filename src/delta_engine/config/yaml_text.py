@@ -47,8 +47,10 @@ def pair(key: str, value: object, *, in_flow: bool = False, quote: str | None = 
 
 
 def in_lines(text: str) -> str:
-    """Return a text of printable lines as a value with these lines."""
-    return f"|-\n{indented(text)}"
+    """Return a text of printable lines, the last one not blank, as a value with these lines."""
+    indicator = "2" if text[:1] in (" ", "\n") else ""
+    lines = text.removesuffix("\n")
+    return f"|{indicator}{'-' if lines == text else ''}\n{indented(lines)}"
 
 
 def block(entries: Iterable[str]) -> str:
@@ -62,9 +64,8 @@ def list_item(text: str, dash: str = "- ") -> str:
 
 
 def indented(text: str, spaces: int = 2) -> str:
-    """Return lines with a margin."""
-    margin = " " * spaces
-    return margin + text.replace("\n", f"\n{margin}")
+    """Return lines with a margin; empty lines stay empty."""
+    return "\n".join(f"{' ' * spaces}{line}" if line else "" for line in text.split("\n"))
 
 
 _LONGEST_KEY: Final = 1_000

@@ -58,7 +58,7 @@ class PolicyScope:
         scope = kind if isinstance(kind, ScopeKind) else ScopeKind(to_text(kind, "kind"))
         text = to_text(name, "name")
         parts = text.split(".")
-        if len(parts) != scope.parts or not all(parts):
+        if (len(parts) != scope.parts and "${" not in text) or not all(parts):  # a variable may hold several
             raise ValueError(f"{text!r} is not the whole name of a {scope.value}: write {_FORMS[scope]}")
         set_fields(self, kind=scope, name=text)
 
@@ -113,6 +113,15 @@ class PolicyName:
             case [catalog, schema]:
                 return (SchemaName(catalog, schema),)
         return ()
+
+    @classmethod
+    def of_key(cls, key: str) -> PolicyName:
+        """Return the policy of a key; ValueError for a text that is not a key."""
+        kind, *parts = key.split(".")
+        count = ScopeKind(kind.lower()).parts
+        if not all(parts[count:]) or len(parts) <= count:
+            raise ValueError(f"{key!r} is not the key of a policy")
+        return cls(PolicyScope(kind.lower(), ".".join(parts[:count])), ".".join(parts[count:]))
 
     def __str__(self) -> str:
         return f"{self.policy} on {self.scope}"
@@ -231,6 +240,11 @@ class AbacPolicy:
             comment=to_text(comment, "comment", name),
             declared_at=declared_at or calling_line(),
         )
+
+    @property
+    def catalog_name(self) -> str:
+        """The raw name of the catalog that it is in."""
+        return self.qualified_name.catalog
 
     @property
     def qualified_name(self) -> PolicyName:

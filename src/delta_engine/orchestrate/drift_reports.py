@@ -165,8 +165,8 @@ def edit_project(
             edits.append(_edit(models[key], resource, notify))
     edits = [edit for edit in edits if edit.before != edit.after]
     raise_all(_broken_models(project, edits))
-    files = edit_models([edit for edit in edits if is_editable(edit.before)], project.settings)
-    others = (edit for edit in edits if not is_editable(edit.before))
+    files = edit_models([edit for edit in edits if is_editable(edit)], project.settings)
+    others = (edit for edit in edits if not is_editable(edit))
     return EditedProject(
         files=files,
         instructions=tuple(edit_instructions(edit.before, edit.after, edit.renames) for edit in others),

@@ -13,7 +13,7 @@ from delta_engine.config.settings import Settings
 from delta_engine.config.state_backend import DatabricksState
 from delta_engine.deployment.stores.databricks import HEADS, LOCKS
 from delta_engine.errors import InvalidCommandError, NotADeltaTableError, RefusedError, SourceLocation
-from delta_engine.models import Column, ForeignKey, QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import Column, ForeignKey, QualifiedName, Schema, SchemaName, Securable, Table
 from delta_engine.models.constraints import Keyed, referenced_table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.state.catalog_reader import Listing, bare_model, readable_snapshot, unmanaged_columns
@@ -92,7 +92,7 @@ def scope_of(settings: Settings, exclude: Sequence[str]) -> Scope:
 
 
 def import_tables(
-    backend: Backend, target: str, scope: Scope = EVERYTHING, present: Iterable[Table | Schema] = ()
+    backend: Backend, target: str, scope: Scope = EVERYTHING, present: Iterable[Securable] = ()
 ) -> Imported:
     """Return models for a catalog, `catalog.schema` or `catalog.schema.table`, with one snapshot.
 
@@ -102,7 +102,7 @@ def import_tables(
     Raises:
         ConfigError: the target is none of these, nothing of that name exists, or all of it has models.
     """
-    declared = {model.key: model for model in present}
+    declared = {model.key: model for model in present if isinstance(model, (Table, Schema))}
     targets = find_targets(backend, target, scope)
     names = tuple(name for name in targets.names if name.key not in declared)
     if targets.names and not names:

@@ -7,7 +7,7 @@ are always loaded, because no checksum covers what they read.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from delta_engine.config.asset_bundle import refuse_other_volume
-from delta_engine.config.loading import read_contents
+from delta_engine.config.loading import model_files, read_contents
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.local_files import UNDECODABLE, write_atomically
 from delta_engine.errors import ConfigError, engine_version
@@ -27,8 +27,15 @@ _JUDGES: Final = ("msgspec", "pyyaml", "sqlglot")
 
 
 class _Verdict(msgspec.Struct, forbid_unknown_fields=True):
+    """A verdict.
+
+    Args:
+        bodies: the files of functions' bodies, relative to the project.
+    """
+
     fingerprint: str
     models: int
+    bodies: list[str]
 
 
 def count_valid_models(conf_dir: Path, environment: str) -> int:
@@ -37,26 +44,28 @@ def count_valid_models(conf_dir: Path, environment: str) -> int:
     refuse_other_volume(settings)
     path = settings.project_dir / ".delta-engine" / "cache" / f"{environment}.verdict.json"
     verdict = _read(path)
-    if verdict is not None and verdict.fingerprint == _fingerprint(settings):
+    if verdict is not None and verdict.fingerprint == _fingerprint(settings, verdict.bodies):
         return verdict.models
     project = load_project(conf_dir, environment)
     settings = project.settings
     if not settings.python_models and not settings.policy.rules:
-        _write(path, _Verdict(_checksum(settings, project.contents), len(project.models)))
+        files = project.contents.keys() - {*model_files(settings)}
+        bodies = sorted(file.relative_to(settings.project_dir).as_posix() for file in files)
+        _write(path, _Verdict(_checksum(settings, project.contents), len(project.models), bodies))
     return len(project.models)
 
 
-def _fingerprint(settings: Settings) -> str | None:
+def _fingerprint(settings: Settings, bodies: Iterable[str]) -> str | None:
     """Return the checksum of a project as it is now; None if a file cannot be read."""
     try:
-        return _checksum(settings, read_contents(settings))
-    except ConfigError:
+        return _checksum(settings, read_contents(settings, map(settings.project_dir.joinpath, bodies)))
+    except (ConfigError, OSError):
         return None  # loading says why
 
 
 def _checksum(settings: Settings, contents: Mapping[Path, str]) -> str:
     judges = [sys.version, engine_version(), *map(version, _JUDGES)]
-    files = {str(path): checksum for path, checksum in contents.items()}
+    files = {str(path): contents[path] for path in sorted(contents)}
     return checksum_of(repr([judges, settings, files]).encode())
 
 

@@ -95,12 +95,12 @@ def test_the_models_that_are_shipped_are_formatted(path: Path) -> None:
     ("text", "refused"),
     [
         ("tables: [", "m.yml:2: it is not valid YAML: "),
-        ("a: b", "m.yml:1: unknown key 'a': a model file contains the keys tables and schemas"),
+        ("a: b", "m.yml:1: unknown key 'a': a model file contains lists of models"),
         (
             "a: b\ntables: []\nb: c",
-            "m.yml:1: unknown key 'a'. Known: schemas, tables.\nm.yml:3: unknown key 'b'.",
+            "m.yml:1: unknown key 'a'. Known: functions, policies, schemas, tables.\nm.yml:3: unknown key 'b'.",
         ),
-        ("", "m.yml:1: a model file contains the keys tables and schemas"),
+        ("", "m.yml:1: a model file contains lists of models"),
         ("tables: 7", "m.yml:1: tables: a list is wanted, not a whole number."),
         ("a: b\n---\nc: d\n", "m.yml:2: a second YAML document begins here"),
         (UNORDERED.replace("name: t", "name: t\n    name: u"), "m.yml:3: the key 'name' is written twice."),

@@ -32,8 +32,14 @@ def test_python_models(write: Write, tmp_path: Path, source: str, attribute: str
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("tables = [7]", "conf/dev.yml:5: '{m}:tables' gives a int, not a Table or Schema."),
-        ("tables = 7", "conf/dev.yml:5: '{m}:tables' gives a int, not a Table or Schema."),
+        (
+            "tables = [7]",
+            "conf/dev.yml:5: '{m}:tables' gives a int, not one of: Schema, Function, Table, AbacPolicy.",
+        ),
+        (
+            "tables = 7",
+            "conf/dev.yml:5: '{m}:tables' gives a int, not one of: Schema, Function, Table, AbacPolicy.",
+        ),
         ("x = 1", "conf/dev.yml:5: loading the models '{m}:tables' failed: AttributeError: module "),
         ("x = 1\n1 / 0", "{m}.py:2: loading the models '{m}:tables' failed: ZeroDivisionError: division by"),
         (

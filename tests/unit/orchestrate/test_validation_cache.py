@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.errors import RefusedError
+from delta_engine.errors import ConfigError, RefusedError
 from delta_engine.orchestrate.project import Project, load_project
 from delta_engine.orchestrate.validation_cache import count_valid_models
 from tests.unit.config.projects import CONFIG, MODELS
 
 Write = Callable[[str, str], object]
 
+FUNCTION = """\
+functions:
+  - {catalog: dev, schema: silver, name: f, parameters: [{name: x, type: string}], returns: string, body_file: f.sql}
+"""
 MODULE = "delta_engine.orchestrate.validation_cache"
 VERDICT = ".delta-engine/cache/dev.verdict.json"
 
@@ -46,9 +50,13 @@ def valid(tmp_path: Path, write: Write) -> Path:
 @pytest.fixture
 def forged(valid: Path) -> Path:
     """Return a valid project whose verdict says 7 models instead of 1: whoever reads 7 did not parse."""
-    file = valid / VERDICT
+    return forge(valid)
+
+
+def forge(project: Path) -> Path:
+    file = project / VERDICT
     file.write_text(json.dumps({**json.loads(file.read_text()), "models": 7}))
-    return valid
+    return project
 
 
 def test_an_unchanged_project_is_not_parsed_again(forged: Path) -> None:
@@ -151,6 +159,22 @@ def test_models_and_rules_in_python_are_always_loaded(tmp_path: Path, write: Wri
         assert not (tmp_path / VERDICT).exists()
 
 
-def test_the_verdict_holds_no_names_and_stays_out_of_git(valid: Path) -> None:
-    assert json.loads((valid / VERDICT).read_text()).keys() == {"fingerprint", "models"}
+def test_a_changed_body_changes_the_verdict(tmp_path: Path, write: Write) -> None:
+    write("conf/dev.yml", CONFIG.replace("type: oss", "type: oss, names: catalog"))
+    write("conf/models/f.sql", "upper(x)")
+    write("conf/models/functions.yml", FUNCTION)
+    assert count(tmp_path) == 1
+    assert json.loads((tmp_path / VERDICT).read_text())["bodies"] == ["conf/models/f.sql"]
+    forge(tmp_path)
+    assert count(tmp_path) == 7
+    write("conf/models/f.sql", "lower(x)")
+    assert count(tmp_path) == 1
+    forge(tmp_path)
+    (tmp_path / "conf" / "models" / "f.sql").unlink()
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        count(tmp_path)
+
+
+def test_the_verdict_holds_no_names_of_tables_and_stays_out_of_git(valid: Path) -> None:
+    assert json.loads((valid / VERDICT).read_text()).keys() == {"fingerprint", "models", "bodies"}
     assert (valid / VERDICT).with_name(".gitignore").read_text() == "*\n"
