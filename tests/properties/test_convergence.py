@@ -14,7 +14,7 @@ from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.deployment.definitions import as_schema, as_table, define, define_schema
+from delta_engine.deployment.definitions import as_plain, as_table, define, define_plain
 from delta_engine.deployment.recorded_models import (
     under_new_names,
 )
@@ -184,7 +184,7 @@ def remembered(models: Sequence[Table]) -> Applied:
 
 def remembered_schemas(schemas: Sequence[Schema]) -> Mapping[str, Recorded[Schema]]:
     """Return schemas as the deployment state gives them back."""
-    return records_of(as_schema(define_schema(schema)) for schema in schemas)
+    return records_of(as_plain(define_plain(schema)) for schema in schemas)
 
 
 def outcome(

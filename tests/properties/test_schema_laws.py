@@ -14,7 +14,7 @@ from delta_engine.deployment.document import (
     DeploymentState,
 )
 from delta_engine.deployment.resources import (
-    applied_schema,
+    applied_plain,
 )
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import ComparedSchema, drifted_schemas
@@ -70,7 +70,7 @@ def bring(catalog: FakeUnityCatalog, schemas: Sequence[Schema]) -> None:
 
 def recorded(schemas: Sequence[Schema]) -> DeploymentState:
     resources = {
-        resource_key(schema.qualified_name): applied_schema(schema.qualified_name, schema, at=NOON, by="ana")
+        resource_key(schema.qualified_name): applied_plain(schema.qualified_name, schema, at=NOON, by="ana")
         for schema in schemas
     }
     return deployment_state().with_resources(resources)

@@ -179,6 +179,7 @@ SCOPE_FACET: Facet[AbacPolicy, PolicyState, PolicyScope | None] = Facet(
     ),
     meaning="the catalog, schema or table that it is on, by its whole name: it reaches the tables in it",
     default=REQUIRED,
+    is_always_recorded=True,
     constructor="PolicyScope",
     takes_pair=True,
 )

@@ -1,6 +1,6 @@
 """Deployment states as bytes: format, migration, validation, checksums, and the published JSON schema.
 
-The facets in `delta_engine.aspects` encode the parts of a table or schema (`definitions`).
+The facets in `delta_engine.aspects` encode the parts of a securable (`definitions`).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def decode_state(data: bytes, *, environment: str, where: str) -> Decoded:
         else:
             raw = migrate(msgspec.json.decode(data), version, to=VERSION, environment=environment)
             stored = decode_open(msgspec.json.encode(raw), StoredState)
-        for key, resource in stored.resources.items():
+        for key, resource in stored.records.items():
             _verify(key, resource, where)
         state = loaded_state(stored)
     return Decoded(state=state, version=version)

@@ -1,4 +1,4 @@
-"""The full definition of a table or schema, as documents record it.
+"""The full definition of a securable, as documents record it.
 
 The keys of a definition follow from the facets in `delta_engine.aspects`: how a row filter or a mask is recorded is in
 the `FACET` of its aspect.
@@ -6,47 +6,67 @@ the `FACET` of its aspect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
+from delta_engine.aspects import KINDS
 from delta_engine.aspects.facet import Facet
 from delta_engine.deployment.stored_definitions import (
     ATTEMPTED_FACETS,
     RECORDED_COLUMN_FACETS,
-    RECORDED_SCHEMA_FACETS,
+    RECORDED_FACETS,
     RECORDED_TABLE_FACETS,
     Baseline,
     ColumnDefinition,
     Definition,
+    FunctionDefinition,
+    PlainDefinition,
+    PolicyDefinition,
     SchemaDefinition,
     TableDefinition,
 )
 from delta_engine.errors import SourceLocation
-from delta_engine.models import Column, Schema, Table
+from delta_engine.models import AbacPolicy, Column, Function, Schema, Securable, Table
 from delta_engine.models.open_struct import canonical_checksum, checksum_of
 from delta_engine.ownership.recorded import Kept, Recorded
 from delta_engine.sql.text import shown_type
+
+Plain: TypeAlias = Schema | Function | AbacPolicy
+"""A model without columns."""
+
+_PLAIN: Mapping[type, tuple[Any, Mapping[str, str]]] = {
+    Schema: (SchemaDefinition, {"catalog": "catalog_name", "schema": "schema_name"}),
+    Function: (
+        FunctionDefinition,
+        {"catalog": "catalog_name", "schema": "schema_name", "name": "function_name"},
+    ),
+    AbacPolicy: (PolicyDefinition, {"name": "name"}),
+}
+"""The definitions of models without columns, and their keys that are no facets, with the models' fields."""
 
 _RECORD = SourceLocation("the deployment state")
 """The place that messages give for a recorded model."""
 
 
-def define_schema(schema: Schema) -> SchemaDefinition:
-    """Return a schema's definition."""
-    return SchemaDefinition(
-        catalog=schema.catalog_name,
-        schema=schema.schema_name,
-        **{facet.key: facet.recorded_value(schema) for facet in RECORDED_SCHEMA_FACETS},
+def define_plain(model: Plain) -> PlainDefinition:
+    """Return the definition of a model without columns."""
+    shape, names = _PLAIN[type(model)]
+    facets = RECORDED_FACETS[model.qualified_name.kind]
+    definition: PlainDefinition = shape(
+        **{key: getattr(model, field) for key, field in names.items()},
+        **{facet.key: facet.recorded_value(model) for facet in facets},
     )
+    return definition
 
 
-def as_schema(definition: SchemaDefinition) -> Schema:
+def as_plain(definition: PlainDefinition) -> Any:
     """Return a definition as a plain model, for the planner."""
-    arguments = _schema_arguments(definition)
-    return Schema(definition.catalog, definition.schema, **arguments, declared_at=_RECORD)
+    model, names, arguments = _READERS[type(definition)]
+    names = {field: getattr(definition, key) for key, field in names.items()}
+    return model(**names, **arguments(definition), declared_at=_RECORD)
 
 
 def define(model: Table) -> TableDefinition:
@@ -89,10 +109,10 @@ def as_table(definition: TableDefinition) -> Table:
 def kept(definition: Definition) -> Kept[Any]:
     """Return the model of a definition, to be read when it is asked for."""
     is_of_table = isinstance(definition, TableDefinition)
-    return Kept(definition=definition, read=as_table if is_of_table else as_schema)
+    return Kept(definition=definition, read=as_table if is_of_table else as_plain)
 
 
-def keep(model: Table | Schema) -> Kept[Any]:
+def keep(model: Securable) -> Kept[Any]:
     """Return a model as documents have it."""
     return kept(_define(model))
 
@@ -158,7 +178,7 @@ def with_baseline(declared: TableDefinition, baseline: Baseline) -> TableDefinit
     return msgspec.structs.replace(declared, columns=(*columns, *others.values()), **values)
 
 
-def config_checksum(model: Table | Schema) -> str:
+def config_checksum(model: Securable) -> str:
     """Return the checksum of a model, as records have it of the applied one."""
     return canonical_checksum(_define(model))
 
@@ -169,8 +189,8 @@ def schema_checksum(columns: Iterable[Column]) -> str:
     return checksum_of(msgspec.json.encode(facts))
 
 
-def _define(model: Table | Schema) -> Definition:
-    return define(model) if isinstance(model, Table) else define_schema(model)
+def _define(model: Securable) -> Definition:
+    return define(model) if isinstance(model, Table) else define_plain(model)
 
 
 def _reader(facets: Sequence[Facet[Any, Any, Any]]) -> Callable[[object], dict[str, Any]]:
@@ -198,7 +218,12 @@ _ENCODINGS = [(facet.key, facet.form.encode, facet.absent) for facet in _RARE]
 
 _column_arguments = _reader((*_RARE, *ATTEMPTED_FACETS))
 _table_arguments = _reader(RECORDED_TABLE_FACETS)
-_schema_arguments = _reader(RECORDED_SCHEMA_FACETS)
+_READERS: Mapping[type, tuple[Any, Mapping[str, str], Any]] = {
+    shape: (kind.model, names, _reader(RECORDED_FACETS[kind.word]))
+    for kind in KINDS
+    if kind.model in _PLAIN
+    for shape, names in [_PLAIN[kind.model]]
+}
 
 
 def _define_column(column: Column) -> ColumnDefinition:

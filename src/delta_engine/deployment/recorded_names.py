@@ -25,12 +25,17 @@ class RecordedNames(msgspec.Struct):
 
     Args:
         resources: by key, such as `table.dev.silver.orders`.
+        governance: functions and policies by key.
     """
 
     resources: dict[str, _NamedResource]
+    governance: dict[str, _NamedResource] = {}
+
+    def __post_init__(self) -> None:
+        self.resources |= self.governance
 
     def names(self) -> Iterator[str]:
-        """Yield the names of tables and the keys of schemas, which commands take."""
+        """Yield the names of tables and the keys of everything else, which commands take."""
         for key, resource in self.resources.items():
             yield resource.id if key.startswith("table.") else key
 

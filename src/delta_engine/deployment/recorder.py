@@ -33,9 +33,15 @@ from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.ports import JournalStore
 from delta_engine.deployment.resources import unfinished
 from delta_engine.deployment.run_facts import RunFacts, apply_record, described, first_document, signed
-from delta_engine.deployment.stored_definitions import SchemaDefinition, TableDefinition
+from delta_engine.deployment.stored_definitions import (
+    FunctionDefinition,
+    PlainDefinition,
+    PolicyDefinition,
+    SchemaDefinition,
+    TableDefinition,
+)
 from delta_engine.deployment.stored_records import Resource, record_of, resource_of
-from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import Moment, OpenStruct, decode_open, encode_open
 from delta_engine.ownership.recorded import AnyRecord, Failure, Kept, LastChange, Status
 from delta_engine.telemetry.context import new_id, utc_now
@@ -112,17 +118,14 @@ class RunRecorder:
         self._began_at = time.monotonic()
         if self._base is None:
             self._base = self._repository.save(described(self.state, self._facts), None)
-        definitions = {key: tuple(map(attempt_of, models)) for key, models in attempted.items()}
-        of_tables = {
-            key: tuple(definition for definition in of_resource if isinstance(definition, TableDefinition))
-            for key, of_resource in definitions.items()
+        definitions: dict[str, Any] = {
+            key: tuple(map(attempt_of, models)) for key, models in attempted.items()
         }
-        of_schemas = {
-            key: definition
-            for key, of_resource in definitions.items()
-            for definition in of_resource
-            if isinstance(definition, SchemaDefinition)
-        }
+
+        def of_kind(shape: type[Any]) -> dict[str, Any]:
+            attempts = ((key, attempt) for key, of_resource in definitions.items() for attempt in of_resource)
+            return {key: attempt for key, attempt in attempts if isinstance(attempt, shape)}
+
         start = JournalStart(
             state_id=self._base.state.state_id,
             serial=self._base.state.serial,
@@ -130,8 +133,10 @@ class RunRecorder:
             started_at=self.now(),
             started_by=self.who,
             resources=tuple(tables),
-            attempted={key: attempted for key, attempted in of_tables.items() if attempted},
-            attempted_schemas=of_schemas,
+            attempted={key: definitions[key] for key in of_kind(TableDefinition)},
+            attempted_schemas=of_kind(SchemaDefinition),
+            attempted_functions=of_kind(FunctionDefinition),
+            attempted_policies=of_kind(PolicyDefinition),
             changes=dict(changes),
             plan=plan_file,
             version=VERSION,
@@ -230,6 +235,8 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
         resources: the keys of the tables that it was about to change.
         attempted: their definitions as the run intended them, by key.
         attempted_schemas: the same of schemas.
+        attempted_functions: the same of functions.
+        attempted_policies: the same of policies.
         changes: what the tables and schemas record of the run, by key.
         plan: the checksum of the plan file that it applied; None without one.
         version: the format of the records in its entries, as of documents.
@@ -243,13 +250,20 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
     resources: tuple[str, ...]
     attempted: dict[str, tuple[TableDefinition, ...]] = msgspec.field(default_factory=dict)
     attempted_schemas: dict[str, SchemaDefinition] = msgspec.field(default_factory=dict)
+    attempted_functions: dict[str, FunctionDefinition] = msgspec.field(default_factory=dict)
+    attempted_policies: dict[str, PolicyDefinition] = msgspec.field(default_factory=dict)
     changes: dict[str, LastChange] = msgspec.field(default_factory=dict)
     plan: Checksum | None = None
     version: int = 1
 
+    @property
+    def attempted_plain(self) -> Mapping[str, PlainDefinition]:
+        """What it was about to change besides tables."""
+        return {**self.attempted_schemas, **self.attempted_functions, **self.attempted_policies}
+
 
 class JournalEntry(OpenStruct, frozen=True, kw_only=True):
-    """A finished table or schema: its resource as the document should have it, and how far its statements came."""
+    """A finished securable: its resource as the document should have it, and how far its statements came."""
 
     key: str
     resource: Resource
@@ -338,7 +352,7 @@ def left_journals(state: DeploymentState, journals: Mapping[str, Sequence[bytes]
             yield LeftJournal(run_id=run_id)
             continue
         done = tuple(dict.fromkeys(entry.key for entry in entries))
-        keys = (*start.resources, *start.attempted_schemas)
+        keys = (*start.resources, *start.attempted_plain)
         journal = LeftJournal(
             run_id=run_id,
             started_by=start.started_by,
@@ -410,10 +424,10 @@ def _interrupted(
             name = QualifiedName(*key.split(".")[1:])
             record = unfinished(name, failure, attempted=attempted, earlier=earlier)
             yield key, _changed(record, start)
-    for key, schema in start.attempted_schemas.items():
+    for key, definition in start.attempted_plain.items():
         if key not in finished:
-            schema_name, earlier = SchemaName(schema.catalog, schema.schema), records.get(key)
-            record = unfinished(schema_name, failure, attempted=[kept(schema)], earlier=earlier)
+            attempt, earlier = kept(definition), records.get(key)
+            record = unfinished(attempt.model.qualified_name, failure, attempted=[attempt], earlier=earlier)
             yield key, _changed(record, start)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from delta_engine.deployment.definitions import (
+    Plain,
     as_table,
     attempt_of,
     baseline_of,
@@ -24,7 +25,16 @@ from delta_engine.deployment.definitions import (
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.stored_definitions import TableDefinition
-from delta_engine.models import Column, QualifiedName, Schema, SchemaName, SecurableName, Table
+from delta_engine.models import (
+    AbacPolicy,
+    Column,
+    Function,
+    FunctionName,
+    QualifiedName,
+    SchemaName,
+    SecurableName,
+    Table,
+)
 from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.ownership.recorded import (
     AnyRecord,
@@ -36,10 +46,14 @@ from delta_engine.ownership.recorded import (
     resource_key,
     table_record,
 )
+from delta_engine.sql.function_bodies import called_functions
+from delta_engine.sql.governance import function_parts
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_queries import TableVersion
 from delta_engine.telemetry.context import command
+
+_PARTS_OF_A_FUNCTION: Final = 3
 
 
 def applied_table(
@@ -82,36 +96,49 @@ def applied_table(
     )
 
 
-def applied_schema(
-    name: SchemaName,
-    schema: Schema | None = None,
+def applied_plain(
+    name: SecurableName,
+    model: Plain | None = None,
     *,
     at: datetime,
     by: str,
-    earlier: Recorded[Schema] | None = None,
+    earlier: AnyRecord | None = None,
+    baseline: Plain | None = None,
     full_ownership: tuple[str, ...] | None = None,
-) -> Recorded[Schema]:
-    """Return the record of an existing schema; an unchanged definition keeps the time and author of `earlier`.
+) -> Recorded[Any]:
+    """Return the record of what exists and has no columns; an unchanged model keeps time and author of `earlier`.
 
     Args:
-        schema: its model; None if no model declares it.
+        model: its model; None for a schema that no model declares.
+        baseline: how the platform shows it; None if that is the model.
     """
-    if schema is None:
+    if model is None:
         return Recorded(name, deployed_at=at, deployed_by=by)
-    model: Kept[Schema] = keep(schema)
-    before: Recorded[Schema] = earlier or Recorded(name)
-    is_same = before.applied == model and before.status is Status.HEALTHY
+    applied: Kept[Any] = keep(model)
+    before: AnyRecord = earlier or Recorded(name)
+    is_same = before.applied == applied and before.status is Status.HEALTHY
     return Recorded(
         before.name if is_same else name,
-        applied=model,
+        applied=applied,
+        whole=keep(baseline) if baseline is not None and baseline != model else None,
         change=before.change,
         full_ownership=full_ownership,
         deployed_at=before.deployed_at if is_same else at,
         deployed_by=before.deployed_by if is_same else by,
-        config_checksum=canonical_checksum(model.definition),
-        dependencies=before.dependencies if is_same else (),
+        config_checksum=canonical_checksum(applied.definition),
+        dependencies=before.dependencies if is_same else tuple(map(resource_key, _needs_of(model))),
         unknown=before.unknown,
     )
+
+
+def _needs_of(model: Plain) -> Iterator[SecurableName]:
+    """Yield what a model without columns needs."""
+    yield from model.qualified_name.parents
+    if isinstance(model, Function):
+        yield from sorted(called_functions(model))
+    if isinstance(model, AbacPolicy):
+        parts = function_parts(model.protection.function)
+        yield from [FunctionName(*parts)] if len(parts) == _PARTS_OF_A_FUNCTION else []
 
 
 def unfinished(

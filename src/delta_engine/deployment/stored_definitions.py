@@ -1,4 +1,4 @@
-"""The definitions of tables, columns and schemas in the deployment state. Their keys follow from the facets."""
+"""The definitions of securables and columns in the deployment state. Their keys follow from the facets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from delta_engine.aspects import (
     COLUMN_FACETS,
-    SCHEMA_FACETS,
+    KINDS,
     TABLE_FACETS,
     backfills,
     column_renames,
@@ -22,13 +22,13 @@ _Facets: TypeAlias = tuple[Facet[Any, Any, Any], ...]
 
 
 def _recorded(facets: _Facets) -> _Facets:
-    return tuple(facet for facet in facets if facet.observed is not None)
+    return tuple(facet for facet in facets if facet.observed is not None or facet.is_always_recorded)
 
 
 RECORDED_COLUMN_FACETS = _recorded(COLUMN_FACETS)
 ATTEMPTED_FACETS: _Facets = (column_renames.FACET, column_renames.FIELDS_FACET, backfills.FACET)
 """Facets of columns in attempted definitions: the renames of a run, as opposed to those of others, and its fills."""
-RECORDED_SCHEMA_FACETS = _recorded(SCHEMA_FACETS)
+RECORDED_FACETS = {kind.word: _recorded(kind.facets) for kind in KINDS}
 # Format 1 has the location last, and the same model has to give the same bytes.
 RECORDED_TABLE_FACETS = tuple(
     sorted(_recorded(TABLE_FACETS), key=lambda facet: facet is storage.LOCATION_FACET)
@@ -116,18 +116,32 @@ class Baseline(_BaselineKeys):  # type: ignore[misc]  # its keys follow from the
         columns: tuple[ColumnDefinition, ...]
 
 
-_SchemaKeys: Any = _keys(
-    "_SchemaKeys", [("catalog", str), ("schema", str), *map(_key, RECORDED_SCHEMA_FACETS)]
-)
+def _plain_keys(kind: str, *names: str) -> Any:
+    """Return the keys of a definition without columns."""
+    return _keys(
+        f"_{kind.title()}Keys", [*((name, str) for name in names), *map(_key, RECORDED_FACETS[kind])]
+    )
+
+
+_SchemaKeys: Any = _plain_keys("schema", "catalog", "schema")
+_FunctionKeys: Any = _plain_keys("function", "catalog", "schema", "name")
+_PolicyKeys: Any = _plain_keys("policy", "name")
 
 
 class SchemaDefinition(_SchemaKeys):  # type: ignore[misc]  # its keys follow from the facets
     """A schema, with everything that a model declares; a comment of None is unmanaged."""
 
-    if TYPE_CHECKING:
-        catalog: str
-        schema: str
+
+class FunctionDefinition(_FunctionKeys):  # type: ignore[misc]  # its keys follow from the facets
+    """A function, with everything that a model declares; the body as its statement has it."""
 
 
-Definition: TypeAlias = TableDefinition | SchemaDefinition
+class PolicyDefinition(_PolicyKeys):  # type: ignore[misc]  # its keys follow from the facets
+    """A policy (ABAC), with everything that a model declares."""
+
+
+PlainDefinition: TypeAlias = SchemaDefinition | FunctionDefinition | PolicyDefinition
+"""What documents have of a model without columns."""
+
+Definition: TypeAlias = TableDefinition | PlainDefinition
 """What documents have of a model."""

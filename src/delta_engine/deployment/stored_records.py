@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from delta_engine.aspects import KINDS
 from delta_engine.deployment.definitions import (
     attempt_of,
     baseline_of_record,
@@ -15,8 +17,14 @@ from delta_engine.deployment.definitions import (
     kept_baseline,
 )
 from delta_engine.deployment.document import Checksum, DeploymentState
-from delta_engine.deployment.stored_definitions import Baseline, SchemaDefinition, TableDefinition
-from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.deployment.stored_definitions import (
+    Baseline,
+    FunctionDefinition,
+    PolicyDefinition,
+    SchemaDefinition,
+    TableDefinition,
+)
+from delta_engine.models import PolicyName, SecurableName
 from delta_engine.models.open_struct import Count, Moment, OpenStruct
 from delta_engine.ownership.recorded import (
     AcceptedDrift,
@@ -32,7 +40,7 @@ from delta_engine.ownership.recorded import (
 
 
 class _Metadata(OpenStruct, frozen=True, kw_only=True):
-    """The details that tables and schemas share.
+    """The details that all securables share.
 
     Args:
         change: the run that last changed the resource; None if no run did, or one of an older engine.
@@ -97,11 +105,36 @@ class SchemaMetadata(_Metadata, frozen=True, kw_only=True):
     attempted: tuple[SchemaDefinition, ...] = ()
 
 
-class _Resource(OpenStruct, frozen=True, kw_only=True, tag_field="type"):
-    """One table or schema.
+class FunctionMetadata(_Metadata, frozen=True, kw_only=True):
+    """The details of one function. All of them are optional.
 
     Args:
-        id: its qualified name, as declared.
+        declared: the function as it was last applied.
+        baseline: how the platform showed it right after that apply; None if that is the same.
+        attempted: what unfinished runs attempted since.
+        lag: how the catalog differed right after the apply; no drift while it lasts.
+    """
+
+    declared: FunctionDefinition | None = None
+    baseline: FunctionDefinition | None = None
+    attempted: tuple[FunctionDefinition, ...] = ()
+    lag: tuple[RecordedDifference, ...] = ()
+
+
+class PolicyMetadata(_Metadata, frozen=True, kw_only=True):
+    """The details of one policy, as of a function."""
+
+    declared: PolicyDefinition | None = None
+    baseline: PolicyDefinition | None = None
+    attempted: tuple[PolicyDefinition, ...] = ()
+    lag: tuple[RecordedDifference, ...] = ()
+
+
+class _Resource(OpenStruct, frozen=True, kw_only=True, tag_field="type"):
+    """One securable.
+
+    Args:
+        id: its qualified name, as declared; that of a policy begins with the kind and the name of its scope.
         deployed_at: when it was last applied; None if it never was.
         deployed_by: the principal that applied it.
         config_checksum: SHA-256 of the canonical model; None without a model, and for schemas of older documents.
@@ -133,20 +166,42 @@ class SchemaResource(_Resource, frozen=True, kw_only=True, tag_field="type", tag
     metadata: SchemaMetadata
 
 
-Resource: TypeAlias = TableResource | SchemaResource
-"""A record of either kind."""
+class FunctionResource(_Resource, frozen=True, kw_only=True, tag_field="type", tag="function"):
+    """One function."""
+
+    metadata: FunctionMetadata
+
+
+class PolicyResource(_Resource, frozen=True, kw_only=True, tag_field="type", tag="policy"):
+    """One policy (ABAC)."""
+
+    metadata: PolicyMetadata
+
+
+Resource: TypeAlias = TableResource | SchemaResource | FunctionResource | PolicyResource
+"""A record of any kind."""
 
 
 class StoredState(DeploymentState, frozen=True, kw_only=True):
     """A deployment state as documents have it."""
 
-    resources: dict[str, Resource]  # type: ignore[assignment]  # as documents have them
+    resources: dict[str, TableResource | SchemaResource]  # type: ignore[assignment]  # as documents have them
+    governance: dict[str, FunctionResource | PolicyResource] = msgspec.field(default_factory=dict)
+
+    @property
+    def records(self) -> dict[str, Resource]:
+        """The records of all kinds, by key."""
+        return {**self.resources, **self.governance}
 
 
-StoredState.__doc__ = DeploymentState.__doc__  # the published schema describes the fields
+StoredState.__doc__ = f"""{DeploymentState.__doc__}
+        governance: functions and policies by key, `function.<catalog>.<schema>.<function>` and
+            `policy.<kind of scope>.<scope>.<policy>`, lower case. Engines that know neither keep this field.
+"""  # the published schema describes the fields
 
 
 _SHARED: Final = ("change", "full_ownership", "accepted")
+_GOVERNED: Final = (*_SHARED, "lag")
 _OF_TABLES: Final = (
     *_SHARED,
     "column_order",
@@ -160,19 +215,34 @@ _OF_TABLES: Final = (
 )
 """What a record and the details in its document have under the same name."""
 
-_shared_values, _table_values = attrgetter(*_SHARED), attrgetter(*_OF_TABLES)
+_FACTS: Final[Mapping[Any, tuple[str, ...]]] = {
+    TableMetadata: _OF_TABLES,
+    SchemaMetadata: _SHARED,
+    FunctionMetadata: _GOVERNED,
+    PolicyMetadata: _GOVERNED,
+}
+_values_of = {shape: attrgetter(*facts) for shape, facts in _FACTS.items()}
+_LATER: Final = (FunctionResource, PolicyResource)
+_NAMES: Final = {kind.word: kind.name for kind in KINDS}
+_SHAPES: Final[Mapping[str, tuple[Any, Any]]] = {
+    "table": (TableResource, TableMetadata),
+    "schema": (SchemaResource, SchemaMetadata),
+    "function": (FunctionResource, FunctionMetadata),
+    "policy": (PolicyResource, PolicyMetadata),
+}
 
 
 def record_of(resource: Resource) -> AnyRecord:
     """Return the record in a document; `msgspec.ValidationError` for an id that is not a whole name."""
     details = resource.metadata
+    shape = type(details)
+    facts: dict[str, Any] = dict(zip(_FACTS[shape], _values_of[shape](details), strict=True))
     if isinstance(details, TableMetadata):
-        facts: dict[str, Any] = dict(zip(_OF_TABLES, _table_values(details), strict=True))
         facts["warning"] = details.sync_warning
         if details.baseline is not None:
             facts["whole"] = kept_baseline(details.declared, details.baseline)
-    else:
-        facts = dict(zip(_SHARED, _shared_values(details), strict=True))
+    elif not isinstance(details, SchemaMetadata) and details.baseline is not None:
+        facts["whole"] = kept(details.baseline)
     if resource.unknown or details.unknown:
         unknown = {"record": resource.unknown, "details": details.unknown}
         facts["unknown"] = {part: fields for part, fields in unknown.items() if fields}
@@ -218,7 +288,7 @@ def resource_of(record: AnyRecord) -> Resource:
         "unknown": record.unknown.get("details"),
     }
     frame: dict[str, Any] = {
-        "id": str(record.name),
+        "id": record.name.dotted if isinstance(record.name, PolicyName) else str(record.name),
         "deployed_at": record.deployed_at,
         "deployed_by": record.deployed_by,
         "config_checksum": record.config_checksum,
@@ -226,30 +296,38 @@ def resource_of(record: AnyRecord) -> Resource:
         "dependencies": record.dependencies,
         "unknown": record.unknown.get("record"),
     }
-    if not is_of_table(record):
-        facts = zip(_SHARED, _shared_values(record), strict=True)
-        return SchemaResource(**frame, metadata=SchemaMetadata(**details, **dict(facts)))
-    if record.whole is not None:
-        details["baseline"] = baseline_of_record(record)
-    facts = zip(_OF_TABLES, _table_values(record), strict=True)
-    metadata = TableMetadata(**details, **dict(facts), sync_warning=record.warning)
-    return TableResource(**frame, metadata=metadata)
+    if is_of_table(record):
+        details |= {"baseline": baseline_of_record(record), "sync_warning": record.warning}
+    elif record.whole is not None:
+        details["baseline"] = definition_of(record.whole)
+    resource, metadata = _SHAPES[record.kind]
+    facts = zip(_FACTS[metadata], _values_of[metadata](record), strict=True)
+    made: Resource = resource(**frame, metadata=metadata(**details, **dict(facts)))
+    return made
 
 
-def _name(resource: Resource) -> QualifiedName | SchemaName:
-    parts = resource.id.split(".")
-    if len(parts) != (3 if isinstance(resource, TableResource) else 2):
-        raise msgspec.ValidationError(f"{resource.id!r} is not a whole name")
-    return QualifiedName(*parts) if isinstance(resource, TableResource) else SchemaName(*parts)
+def _name(resource: Resource) -> SecurableName:
+    name: Any = _NAMES[str(resource.__struct_config__.tag)]
+    try:
+        made: SecurableName = (
+            name.of_key(resource.id) if name is PolicyName else name(*resource.id.split("."))
+        )
+    except (TypeError, ValueError):
+        raise msgspec.ValidationError(f"{resource.id!r} is not a whole name") from None
+    return made
 
 
 def loaded_state(stored: StoredState) -> DeploymentState:
     """Return a deployment state with its records."""
-    records = {key: record_of(resource) for key, resource in stored.resources.items()}
-    return DeploymentState(**msgspec.structs.asdict(stored) | {"resources": records})
+    fields = msgspec.structs.asdict(stored)
+    del fields["governance"]
+    records = {key: record_of(resource) for key, resource in stored.records.items()}
+    return DeploymentState(**fields | {"resources": records})
 
 
 def stored_state(state: DeploymentState) -> StoredState:
     """Return a deployment state as documents have it."""
     resources = {key: resource_of(record) for key, record in state.resources.items()}
-    return StoredState(**msgspec.structs.asdict(state) | {"resources": resources})
+    governance = {key: part for key, part in resources.items() if isinstance(part, _LATER)}
+    left = {key: part for key, part in resources.items() if key not in governance}
+    return StoredState(**msgspec.structs.asdict(state) | {"resources": left, "governance": governance})

@@ -97,7 +97,21 @@ class PolicyName:
     @property
     def key(self) -> str:
         """The kind and name of the scope and the policy's name, in lower case, by which policies compare."""
-        return f"{self.scope.kind.value}.{self.scope.key}.{self.policy.lower()}"
+        return self.dotted.lower()
+
+    @property
+    def dotted(self) -> str:
+        """The raw kind and name of the scope and the policy's name."""
+        return f"{self.scope.kind.value}.{self.scope.name}.{self.policy}"
+
+    @classmethod
+    def of_key(cls, key: str) -> PolicyName:
+        """Return the policy of a key; ValueError for a text that is not a key."""
+        kind, *parts = key.split(".")
+        count = ScopeKind(kind.lower()).parts
+        if not all(parts[count:]) or len(parts) <= count:
+            raise ValueError(f"{key!r} is not the key of a policy")
+        return cls(PolicyScope(kind.lower(), ".".join(parts[:count])), ".".join(parts[count:]))
 
     @property
     def catalog(self) -> str:

@@ -20,7 +20,7 @@ from delta_engine.deployment.definitions import config_checksum
 from delta_engine.deployment.document import ApplyActions, Checkpoint
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import (
-    applied_schema,
+    applied_plain,
     applied_table,
     noted,
     remodelled,
@@ -281,7 +281,7 @@ class Recording:
     def applied_schema(self, name: SchemaName, schema: Schema | None = None) -> Recorded[Schema]:
         """Return the record of an existing schema, which is as its model says, if one declares it."""
         earlier = schema_record(self._recorder.resources, name)
-        return applied_schema(
+        return applied_plain(
             name,
             schema,
             at=self._recorder.now(),

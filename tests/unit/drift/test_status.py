@@ -19,7 +19,7 @@ from delta_engine.deployment.recorded_models import (
     table_records,
 )
 from delta_engine.deployment.resources import (
-    applied_schema,
+    applied_plain,
     unfinished,
     with_renamed_table,
     without_resources,
@@ -138,7 +138,7 @@ def test_an_unmanaged_table_that_gets_a_model_is_no_longer_unmanaged() -> None:
 
 
 def test_schemas_go_missing_and_come_back() -> None:
-    schema = applied_schema(SchemaName("dev", "silver"), at=NOON, by="ana")
+    schema = applied_plain(SchemaName("dev", "silver"), at=NOON, by="ana")
     state = deployment_state().with_resources({"schema.dev.silver": schema})
     gone = CatalogState(tables={ORDERS.key: ABSENT}, missing_schemas=frozenset({("dev", "silver")}))
     missing = synchronized(state, gone, managed=set())
