@@ -314,5 +314,5 @@ ASPECT: Aspect[ReplacePolicy, AbacPolicy, PolicyState] = definition_aspect(
     _PARTS,
     {ReplacePolicy: replace(ON_SCOPE, statement="CREATE OR REPLACE POLICY")},
     name="policy definition",
-    statement=lambda policy: sql_create_policy(policy, replaces=True),
+    statements=lambda action: [sql_create_policy(action.desired, replaces=True)],
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from operator import eq
 from typing import Any, Protocol, TypeVar
 
@@ -96,13 +97,13 @@ def definition_aspect(
     actions: Mapping[type[_Action], Requirement],
     *,
     name: str,
-    statement: Callable[[_Model], str],
+    statements: Callable[[_Action], Iterable[str]],
 ) -> Aspect[_Action, _Model, _State]:
     """Return the aspect of a whole definition.
 
     Args:
         action: makes the only action, from both sides and the keys of the facets that differ.
-        statement: spells the replacement.
+        statements: spells the replacement, and sets again what it may lose.
     """
     by_key: Mapping[str, DefinitionPart] = {part.facet.key: part for part in parts}
 
@@ -131,7 +132,7 @@ def definition_aspect(
         actions=actions,
         diff=diff,
         differences=differences,
-        render=lambda actions, _context: [statement(replaced.desired) for replaced in actions],
+        render=lambda actions, _context: chain.from_iterable(map(statements, actions)),
         explain=explain,
         accept=accept,
         drift_kind=lambda replaced: by_key[replaced.parts[0]].drift_kind,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -14,6 +14,7 @@ from delta_engine.actions import (
     AlignTable,
     Create,
     CreateTable,
+    Drop,
     Keep,
     SecurableChange,
     TablePlan,
@@ -26,9 +27,9 @@ from delta_engine.backends.capabilities import DATABRICKS, Capabilities
 from delta_engine.compile.adopting import adoption
 from delta_engine.compile.keys import dropped_tables, with_referencing_keys
 from delta_engine.compile.rewriting import with_lost_parts
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import Function, QualifiedName, Schema, SchemaName, Securable, SecurableName, Table
 from delta_engine.models.constraints import resolved
-from delta_engine.ownership.recorded import Recorded
+from delta_engine.ownership.recorded import Recorded, resource_key
 from delta_engine.state.states import CatalogState, RelationKind
 from delta_engine.telemetry.garbage import no_garbage_collection
 
@@ -61,10 +62,12 @@ class TablePlanner:
     @no_garbage_collection()
     def plan(
         self,
-        models: Sequence[Table | Schema],
+        models: Sequence[Securable],
         state: CatalogState,
         records: Mapping[str, Recorded[Any]] = MappingProxyType({}),
-        removed: Mapping[QualifiedName, int | None] = MappingProxyType({}),
+        removed: Mapping[QualifiedName, int | None] | Mapping[SecurableName, int | None] = MappingProxyType(
+            {}
+        ),
         *,
         undoes: bool = False,
     ) -> TablePlan:
@@ -73,17 +76,20 @@ class TablePlanner:
         The planner refuses nothing: see `validation.relations.checked_plan`.
 
         Args:
-            records: of tables and schemas, by the keys of their models; parts that only they declare are removed.
-                Without those of schemas if only some models were loaded.
-            removed: existing tables that are no longer declared, with their numbers of rows; None keeps a table.
-            undoes: whether tables are dropped because the creation is undone.
+            records: of tables and schemas, by the keys of their models, and of functions and policies, by the keys of
+                their resources; parts that only they declare are removed. Only with tables if only some models were
+                loaded.
+            removed: existing tables that are no longer declared, with their numbers of rows; None keeps a table. With
+                `undoes`, also functions and policies. Without it, the policy and their records decide on these.
+            undoes: whether they are dropped because their creation is undone.
         """
         tables = [model for model in models if isinstance(model, Table)]
-        schemas = [model for model in models if not isinstance(model, Table)]
+        others = [model for model in models if not isinstance(model, Table)]
         by_key = {table.key: table for table in resolved(tables)}
         existing = {key: model for key, model in by_key.items() if state.tables[key].exists}
         changes = self._changes(existing, state, records)
-        gone = {name: rows for name, rows in removed.items() if rows is not None}
+        named = {name: rows for name, rows in removed.items() if isinstance(name, QualifiedName)}
+        gone = {name: rows for name, rows in named.items() if rows is not None}
         needed = with_referencing_keys(changes, by_key, state, {name.key for name in gone})
         created = tuple(self._created(by_key[key], state) for key in sorted(by_key.keys() - existing.keys()))
         aligned = tuple(
@@ -100,14 +106,15 @@ class TablePlanner:
         dropped = dropped_tables(gone, (*created, *aligned), needed, state)
         plan = TablePlan(
             (
-                *self._schemas(schemas, tables, state, records),
+                *self._others(others, tables, state, records),
+                *self._retired(others, state, records, removed if undoes else None),
                 *created,
                 *aligned,
                 *(
                     replace(drop, can_be_undropped=self.capabilities.undrops_tables, undoes_creation=undoes)
                     for drop in dropped
                 ),
-                *map(Keep, removed.keys() - gone.keys()),
+                *map(Keep, named.keys() - gone.keys()),
             )
         )
         return with_uses(plan, state)
@@ -131,43 +138,68 @@ class TablePlanner:
                 changes[key] = with_lost_parts(actions, model, observed, record, self.policy)
         return dict(sorted(changes.items()))
 
-    def _schemas(
+    def _others(
         self,
-        schemas: Sequence[Schema],
+        others: Sequence[Securable],
         tables: Sequence[Table],
         state: CatalogState,
         records: Mapping[str, Recorded[Any]],
     ) -> Iterator[SecurableChange]:
-        """Yield what becomes of the schemas that are declared, that tables need, or that only records have."""
-        declared = {schema.key for schema in schemas}
-        needed = {(table.catalog_name.lower(), table.schema_name.lower()) for table in tables}
-        for name in needed:
-            if ".".join(name) not in declared and _is_absent(SchemaName(*name), state):
-                yield Create(Schema(*name))
-        for schema in schemas:
-            yield from self._declared(schema, state, records.get(schema.key))
-        for key, record in records.items():
-            if record.name.kind != SchemaName.kind or key in declared or record.declared is None:
+        """Yield what becomes of all but tables: of those that are declared, that models need, or only records have."""
+        declared = {resource_key(model.qualified_name) for model in others}
+        inside: list[Table | Function] = [
+            *tables,
+            *(model for model in others if isinstance(model, Function)),
+        ]
+        for parts in {(model.catalog_name.lower(), model.schema_name.lower()) for model in inside}:
+            schema = SchemaName(*parts)
+            if resource_key(schema) not in declared and _exists(schema, state) is False:
+                yield Create(Schema(*parts))
+        for model in others:
+            yield from self._declared(model, state, records.get(_record_key(model.qualified_name)))
+
+    def _retired(
+        self,
+        others: Sequence[Securable],
+        state: CatalogState,
+        records: Mapping[str, Recorded[Any]],
+        undone: Collection[SecurableName] | None,
+    ) -> Iterator[SecurableChange]:
+        """Yield what becomes of all but tables that only records have; an undo drops what the undone run created."""
+        declared = {resource_key(model.qualified_name) for model in others}
+        for record in records.values():
+            if isinstance(record.name, QualifiedName) or record.key in declared or record.declared is None:
                 continue
-            if not _is_absent(record.declared.qualified_name, state):
-                yield Keep(record.declared.qualified_name)
+            name = record.declared.qualified_name
+            exists = _exists(name, state)
+            if exists and (self.policy.drops(name.kind) if undone is None else name in undone):
+                yield Drop(name, undoes_creation=undone is not None)
+            elif exists is not False:
+                yield Keep(name)
 
     def _declared(
-        self, schema: Schema, state: CatalogState, record: Recorded[Schema] | None
+        self, model: Securable, state: CatalogState, record: Recorded[Any] | None
     ) -> Iterator[SecurableChange]:
-        name = schema.qualified_name
-        observed = state.schema(name)
-        if observed is None:  # unknown schema
+        name, observed = model.qualified_name, state.of(model.qualified_name)
+        actions: tuple[Action, ...] = ()
+        if observed is None:  # unknown
             return
         if observed.exists:
-            actions = tuple(aspects.diff(Comparison.of(schema, observed, record, self.policy)))
+            actions = tuple(aspects.diff(Comparison.of(model, observed, record, self.policy)))
+        elif isinstance(model, Schema):  # some changes of a schema wait for its tables
+            yield Create(Schema(*model.qualified_name.parts, model.comment, declared_at=model.declared_at))
+            actions = tuple(aspects.after_create(model))
         else:
-            yield Create(Schema(*name.parts, schema.comment, declared_at=schema.declared_at))
-            actions = tuple(aspects.after_create(schema))
+            yield Create(model)
         if actions:
-            yield Align(name, actions, schema.declared_at)
+            yield Align(name, actions, model.declared_at)
 
 
-def _is_absent(name: SchemaName, state: CatalogState) -> bool:
-    schema_state = state.schema(name)
-    return schema_state is not None and not schema_state.exists
+def _record_key(name: SecurableName) -> str:
+    """Return the key of a record: that of its resource for functions and policies, since a table may have its name."""
+    return name.key if isinstance(name, QualifiedName | SchemaName) else resource_key(name)
+
+
+def _exists(name: SecurableName, state: CatalogState) -> bool | None:
+    observed = state.of(name)
+    return None if observed is None else observed.exists

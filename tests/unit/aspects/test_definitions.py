@@ -69,6 +69,24 @@ def test_one_statement_replaces_all_that_differs_of_a_function() -> None:
     ]
 
 
+def test_a_replaced_function_gets_back_what_the_replacement_may_lose() -> None:
+    observed = function_state(
+        body="v", tags={"a": "1"}, owner="ann", grants={"bob": ("EXECUTE",), "eve": ("EXECUTE", "MANAGE")}
+    )
+    record = Recorded.of(
+        replace(HIDE, grants={"eve": ("EXECUTE", "MANAGE")}), baseline=replace(HIDE, body="x")
+    )
+    planned = actions(replace(HIDE, grants={"eve": ("EXECUTE",)}), observed, record)
+    context = RenderContext(HIDE.qualified_name, CatalogAddressing(), DATABRICKS)
+    assert [sql for _, sql in aspects.render(planned, context)][1:] == [
+        "GRANT EXECUTE ON FUNCTION `dev`.`gov`.`hide` TO `bob`",
+        "GRANT EXECUTE, MANAGE ON FUNCTION `dev`.`gov`.`hide` TO `eve`",
+        "SET TAG ON FUNCTION `dev`.`gov`.`hide` `a` = `1`",
+        "ALTER FUNCTION `dev`.`gov`.`hide` OWNER TO `ann`",
+        "REVOKE MANAGE ON FUNCTION `dev`.`gov`.`hide` FROM `eve`",
+    ]
+
+
 def test_tags_of_functions_are_unset_one_by_one() -> None:
     desired = replace(HIDE, tags={})
     record = Recorded.of(replace(HIDE, tags={"a": "1", "b": "2"}))
