@@ -1,7 +1,8 @@
-"""The names of declared tables, found in the text of model files. Shell completion waits for them.
+"""The names of declared tables, functions and policies, found in the text of model files. Completion waits for them.
 
-Parsing 1,000 models takes seconds. This module parses none, imports no aspects, and checks nothing. It finds a table
-whose catalog, schema and name follow one another, in any order. Models in Python are not loaded.
+Parsing 1,000 models takes seconds. This module parses none, imports no aspects, and checks nothing. It finds a table or
+a function whose catalog, schema and name follow one another, in any order, and a policy whose scope follows its name.
+Models in Python are not loaded.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ from delta_engine.config.yaml_documents import Document
 
 _REFERENCE: Final = re.compile(r"\$\{([^}]*)\}")
 
-_ENTRY: Final = r"""\b(catalog|schema|name)["']?:[ \t]+("[^"\n]*"|'[^'\n]*'|[^\s"'#,\[\]{}]+)"""
+_VALUE: Final = r"""["']?:[ \t]+("[^"\n]*"|'[^'\n]*'|[^\s"'#,\[\]{}]+)"""
+_ENTRY: Final = rf"\b(catalog|schema|name){_VALUE}"
 _BETWEEN: Final = r"(?:(?:[ \t]*(?:#[^\n]*)?\n)+[ \t]*|\s*,\s*)[\"']?"
 _TABLE: Final = re.compile(_BETWEEN.join([_ENTRY] * 3))
-_FUNCTIONS: Final = re.compile(r"^functions:.*?(?=^\w|\Z)", re.MULTILINE | re.DOTALL)
+_POLICY: Final = re.compile(
+    rf"""\bname{_VALUE}{_BETWEEN}on["']?:\s*\{{?\s*["']?(?:catalog|schema|table){_VALUE}"""
+)
 _CATALOG: Final = re.compile("catalog")  # searching for a literal is fast
 _AROUND: Final = 300
 """The number of characters around it that may hold the rest of a name."""
@@ -42,7 +46,7 @@ class _Configuration(msgspec.Struct):
 
 
 def declared_names(conf_dir: Path, environment: str) -> list[str]:
-    """Return the names of an environment's tables as `catalog.schema.table`, sorted.
+    """Return the names of an environment's tables, functions and policies, as globs may have them, sorted.
 
     Raises:
         ConfigError, msgspec.ValidationError, OSError: the configuration or a model file cannot be read.
@@ -62,13 +66,14 @@ def declared_state_backend(conf_dir: Path, environment: str) -> StateBackend:
 
 
 def names_in(text: str) -> Iterator[str]:
-    """Yield the names of the tables in the text of a model file, some repeatedly."""
-    text = _FUNCTIONS.sub("", text)
+    """Yield the names in the text of a model file, some repeatedly; that of a policy follows its scope's."""
     for catalog in _CATALOG.finditer(text):
         for table in _TABLE.finditer(text, max(0, catalog.start() - _AROUND), catalog.end() + _AROUND):
             parts = dict(zip(table.groups()[::2], table.groups()[1::2], strict=True))
             if len(parts) == 3:
                 yield ".".join(parts[key].strip("\"'") for key in ("catalog", "schema", "name"))
+    for policy in _POLICY.finditer(text):
+        yield ".".join(value.strip("\"'") for value in reversed(policy.groups()))
 
 
 def with_variables(text: str, variables: Mapping[str, str]) -> str:

@@ -96,9 +96,10 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
     raise_all(refusals)
     models = (*python, *(model for path in files for model in by_file.get(path, ())))
     declared = Declared(models=models, is_whole=len(by_file) == len({*files}), contents=contents)
-    if not declared.is_whole and not all(any(map(_matches(pattern), declared.tables)) for pattern in globs):
+    selectable = [model for model in declared.models if not isinstance(model, Schema)]
+    if not declared.is_whole and not all(any(map(_matches(pattern), selectable)) for pattern in globs):
         return load_declared(settings)  # the refusal of an unknown name suggests similar ones
-    if all(isinstance(model, Schema) for model in declared.models):
+    if not selectable:
         shown = _shown(files[0], settings.project_dir) if files else ""
         raise ConfigError(
             "its model files declare no tables" if files else "it names no models",
@@ -164,8 +165,8 @@ _WORDS = re.compile(r"[0-9a-z_-]+").findall
 _CHOICES = re.compile(r"\[[^\]]*\]")
 
 
-def _matches(pattern: str) -> Callable[[Table], bool]:
-    return lambda table: matches_any(table.qualified_name, [pattern])
+def _matches(pattern: str) -> Callable[[Securable], bool]:
+    return lambda model: matches_any(model.qualified_name, [pattern])
 
 
 def _needed(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,16 +16,18 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from delta_engine.actions.policy import matches_any
+from delta_engine.config.body_files import body_path
 from delta_engine.config.extended import configuration_files
 from delta_engine.config.loading import Declared, load_present
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import QualifiedName, Securable, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.orchestrate.git_history import ComparedRepository, compared_with, real_path
 from delta_engine.orchestrate.project import Project, declared_models, narrowed, selected
+from delta_engine.ownership.recorded import resource_key
 from delta_engine.plan_files.document import ChangedTables
-from delta_engine.telemetry.visible import counted
+from delta_engine.telemetry.visible import counted, plural
 
 _MODEL_FILES: Final = (".yml", ".yaml")
 
@@ -62,7 +64,7 @@ def since_commit(project: Project, since: str, globs: Sequence[str] = ()) -> Cha
     """
     narrower = selected(project, globs)
     compared = compared_with(since, project.settings.project_dir)
-    former = _former_project(project.settings, compared)
+    former = _former_project(project, compared)
     reason = former if isinstance(former, str) else _reason_for_all(project, former, compared)
     if isinstance(former, str) or reason:
         note = f"all tables are planned, not only those that changed since {since}: {reason}"
@@ -87,15 +89,17 @@ class _Former:
 
     settings: Settings
     tables: tuple[Table, ...]
-    schemas: tuple[Schema, ...]
+    others: tuple[Securable, ...]
 
 
-def _former_project(settings: Settings, compared: ComparedRepository) -> _Former | str:
+def _former_project(project: Project, compared: ComparedRepository) -> _Former | str:
     """Return the project of the common ancestor, or why it cannot be read."""
+    settings = project.settings
+    read = _configurations(settings, compared.root) | _body_files(project, compared.root)
     with TemporaryDirectory(prefix="delta-engine-") as folder:
         root = real_path(Path(folder))
         try:
-            compared.write_to(root, partial(_is_read, extra=_configurations(settings, compared.root)))
+            compared.write_to(root, partial(_is_read, extra=read))
             former = _settings_at(settings, compared, root)
             if not all(pattern.endswith(_MODEL_FILES) for pattern in former.yaml_models):
                 return "a pattern of models.yaml names files that do not end in .yml or .yaml"
@@ -103,7 +107,8 @@ def _former_project(settings: Settings, compared: ComparedRepository) -> _Former
         except (RefusedError, OSError) as error:
             text = str(error).replace(f"{root}{os.sep}", "")
             return f"the project of that commit cannot be read: {text}"
-    return _Former(settings=former, tables=declared.tables, schemas=declared.schemas)
+    others = tuple(model for model in declared.models if not isinstance(model, Table))
+    return _Former(settings=former, tables=declared.tables, others=others)
 
 
 def _is_read(path: str, extra: frozenset[str]) -> bool:
@@ -115,6 +120,16 @@ def _configurations(settings: Settings, root: Path) -> frozenset[str]:
     assert settings.conf_dir is not None  # a command loaded it
     files = configuration_files(settings.conf_dir, settings.environment)
     return frozenset(path.relative_to(root).as_posix() for path in files if path.is_relative_to(root))
+
+
+def _body_files(project: Project, root: Path) -> frozenset[str]:
+    """Return the paths in the repository of the files of functions' bodies, as they are now."""
+    paths = (
+        body_path(function, project.settings.project_dir)
+        for function in project.functions
+        if function.body_file
+    )
+    return frozenset(path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root))
 
 
 def _settings_at(settings: Settings, compared: ComparedRepository, root: Path) -> Settings:
@@ -143,8 +158,10 @@ def _reason_for_all(project: Project, former: _Former, compared: ComparedReposit
     now, before = _of_plans(settings), _of_plans(former.settings)
     if changed := [name for name, value in now.items() if value != before[name]]:
         return f"{' and '.join(changed)} changed"
-    if _by_key(project.schemas) != _by_key((*former.schemas, *_python_schemas(project))):
-        return "declared schemas changed"
+    others, before_others = _by_resource(_others(project)), _by_resource(former.others)
+    python = {key: model for key, model in others.items() if key not in _in_yaml(project)}
+    if kinds := _changed_kinds(others, {**before_others, **python}):
+        return f"declared {' and '.join(map(plural, kinds))} changed"
     if settings.python_models != former.settings.python_models:
         return "models.python changed"
     if settings.python_models and _variables(settings) != _variables(former.settings):
@@ -183,7 +200,7 @@ def _changed_modules(settings: Settings, compared: ComparedRepository) -> Iterat
 
 def _changed(project: Project, former: _Former) -> Iterator[Table]:
     python = _python_tables(project)
-    before = _by_key(resolved((*former.tables, *python)))
+    before = {model.key: model for model in resolved((*former.tables, *python))}
     return (model for model in project.models if before.get(model.key) != model)
 
 
@@ -194,20 +211,25 @@ def _removed(project: Project, former: _Former) -> Iterator[QualifiedName]:
 def _python_tables(project: Project) -> tuple[Table, ...]:
     """Return the tables that Python code declares, which has not changed."""
     in_yaml = _in_yaml(project)
-    return tuple(model for model in project.models if model.key not in in_yaml)
+    return tuple(model for model in project.models if resource_key(model.qualified_name) not in in_yaml)
 
 
-def _python_schemas(project: Project) -> tuple[Schema, ...]:
-    in_yaml = _in_yaml(project)
-    return tuple(schema for schema in project.schemas if schema.key not in in_yaml)
+def _others(project: Project) -> tuple[Securable, ...]:
+    return (*project.schemas, *project.functions, *project.policies)
 
 
 def _in_yaml(project: Project) -> frozenset[str]:
+    """Return the keys of the resources that YAML files declare."""
     settings = project.settings
     if not settings.python_models:
-        return frozenset(model.key for model in project.models) | {schema.key for schema in project.schemas}
-    return frozenset(model.key for model in load_present(replace(settings, python_models=()), ()))
+        return frozenset(_by_resource((*project.models, *_others(project))))
+    return frozenset(_by_resource(load_present(replace(settings, python_models=()), ())))
 
 
-def _by_key(models: tuple[Table, ...] | tuple[Schema, ...]) -> Mapping[str, Table | Schema]:
-    return {model.key: model for model in models}
+def _changed_kinds(models: Mapping[str, Securable], former: Mapping[str, Securable]) -> list[str]:
+    changed = {key for key in models.keys() | former.keys() if models.get(key) != former.get(key)}
+    return sorted({key.partition(".")[0] for key in changed})
+
+
+def _by_resource(models: Iterable[Securable]) -> dict[str, Securable]:
+    return {resource_key(model.qualified_name): model for model in models}

@@ -27,7 +27,7 @@ from delta_engine.errors import (
     raise_all,
     unknown,
 )
-from delta_engine.models import Schema, Securable, Table
+from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.telemetry.context import spoken
@@ -62,6 +62,8 @@ class Project:
         models: the selected models.
         rules: the engine's own and the project's.
         schemas: the declared schemas; if only some models are selected, those of their tables.
+        functions: the selected functions.
+        policies: the selected policies.
         is_partial: whether models were left out.
         removed: the keys of the tables that a selection includes although no model declares them any more.
         declared_names: the keys of all declared tables, selected or not, and of their former names.
@@ -72,10 +74,17 @@ class Project:
     models: tuple[Table, ...]
     rules: RuleSet
     schemas: tuple[Schema, ...] = ()
+    functions: tuple[Function, ...] = ()
+    policies: tuple[AbacPolicy, ...] = ()
     is_partial: bool = False
     removed: frozenset[str] = frozenset()
     declared_names: frozenset[str] = frozenset()
     contents: Mapping[Path, str] = field(default_factory=dict)
+
+    @property
+    def selectable(self) -> tuple[Table | Function | AbacPolicy, ...]:
+        """The selected tables, functions and policies."""
+        return (*self.models, *self.functions, *self.policies)
 
     @property
     def synced_schemas(self) -> tuple[Schema, ...]:
@@ -127,6 +136,8 @@ def narrowed(project: Project, changed: ChangedTables) -> Project:
         project,
         models=models,
         schemas=_schemas_of(models, project.schemas),
+        functions=(),
+        policies=(),
         is_partial=True,
         removed=frozenset(name.lower() for name in changed.removed) - project.declared_names,
     )
@@ -156,17 +167,39 @@ def make_project(
     raise_all(project.violations((*models, *others), is_whole=declared.is_whole))
     names = {model.key for model in models} | {name.key for model in models for name in former_names(model)}
     project = replace(
-        project, schemas=schemas, is_partial=not declared.is_whole, declared_names=frozenset(names)
+        project,
+        schemas=schemas,
+        functions=declared.functions,
+        policies=declared.policies,
+        is_partial=not declared.is_whole,
+        declared_names=frozenset(names),
     )
     return selected(project, tables)
 
 
-def selected(project: Project, tables: Sequence[str]) -> Project:
-    """Return a project with the models that globs select; InvalidCommandError if one selects none."""
-    models = _selected(project.models, tables)
-    if not project.is_partial and len(models) == len(project.models):
+def selected(project: Project, globs: Sequence[str]) -> Project:
+    """Return a project with the tables, functions and policies that globs select.
+
+    Raises:
+        InvalidCommandError: a glob selects none of them.
+    """
+    if not globs:
         return project
-    return replace(project, models=models, schemas=_schemas_of(models, project.schemas), is_partial=True)
+    _refuse_unknown(globs, project.selectable)
+    chosen = {
+        model.qualified_name for model in project.selectable if matches_any(model.qualified_name, globs)
+    }
+    if not project.is_partial and len(chosen) == len(project.selectable):
+        return project
+    models = tuple(model for model in project.models if model.qualified_name in chosen)
+    return replace(
+        project,
+        models=models,
+        schemas=_schemas_of(models, project.schemas),
+        functions=tuple(function for function in project.functions if function.qualified_name in chosen),
+        policies=tuple(policy for policy in project.policies if policy.qualified_name in chosen),
+        is_partial=True,
+    )
 
 
 def _schemas_of(models: Sequence[Table], schemas: Sequence[Schema]) -> tuple[Schema, ...]:
@@ -250,12 +283,10 @@ def _widened(policy: Policy, allow: Sequence[str]) -> Policy:
         raise InvalidCommandError(f"{spoken('--allow', 'allow')}: {error}") from None
 
 
-def _selected(models: tuple[Table, ...], globs: Sequence[str]) -> tuple[Table, ...]:
+def _refuse_unknown(globs: Sequence[str], models: Sequence[Securable]) -> None:
     for glob in globs:
         if not any(matches_any(model.qualified_name, [glob]) for model in models):
+            words = dict.fromkeys(model.qualified_name.kind for model in models)
             names = [str(model.qualified_name) for model in models]
-            reason, way_out = unknown("table", glob, names)
+            reason, way_out = unknown(" or ".join(words) or "table", glob, names)
             raise InvalidCommandError(reason, way_out=way_out)
-    if not globs:
-        return models
-    return tuple(model for model in models if matches_any(model.qualified_name, globs))

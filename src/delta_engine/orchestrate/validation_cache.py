@@ -51,8 +51,8 @@ def count_valid_models(conf_dir: Path, environment: str) -> int:
     if not settings.python_models and not settings.policy.rules:
         files = project.contents.keys() - {*model_files(settings)}
         bodies = sorted(file.relative_to(settings.project_dir).as_posix() for file in files)
-        _write(path, _Verdict(_checksum(settings, project.contents), len(project.models), bodies))
-    return len(project.models)
+        _write(path, _Verdict(_checksum(settings, project.contents), len(project.selectable), bodies))
+    return len(project.selectable)
 
 
 def _fingerprint(settings: Settings, bodies: Iterable[str]) -> str | None:

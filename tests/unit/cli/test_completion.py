@@ -45,6 +45,21 @@ schemas:
   - catalog: dev
     name: silver
 """
+GOVERNANCE = """\
+functions:
+  - {catalog: dev, schema: governance, name: mask, parameters: [{name: x, type: int}], returns: int, body: x}
+policies:
+  - name: mask_pii
+    on: {schema: "${catalog}.silver"}
+    mask: {function: dev.governance.mask, column: id}
+    match: {id: has_tag('pii')}
+    to: [hr]
+  - name: own_rows # of orders
+    on:
+      table: dev.silver.orders
+    filter: {function: dev.governance.mask, using: ["1"]}
+    to: [hr]
+"""
 TABLES = ["dev.gold.totals", "dev.silver.lines", "dev.silver.orders"]
 
 Completions = Callable[..., list[str]]
@@ -110,11 +125,30 @@ def test_parts_of_names(tables: Path, complete: Completions) -> None:
     assert complete("plan", "-t", "orders", "-t", "dev.g") == ["dev.gold.totals"]
 
 
-def test_names_are_those_of_the_parsed_models(tables: Path) -> None:
+def test_functions_and_policies(governed: Path, complete: Completions) -> None:
+    assert complete("plan", "-t", "dev.governance.") == ["dev.governance.mask"]
+    assert complete("plan", "-t", "mask") == ["mask", "mask_pii"]
+    assert complete("plan", "-t", "dev.silver.m") == ["dev.silver.mask_pii"]
+    assert complete("plan", "-t", "dev.silver.orders.") == ["dev.silver.orders.own_rows"]
+
+
+@pytest.fixture
+def governed(tables: Path) -> Path:
+    """Return a project with functions and policies, which its platform lacks."""
+    (tables / "conf" / "models" / "governance.yml").write_text(GOVERNANCE)
+    return tables
+
+
+def test_names_are_those_of_the_parsed_models(governed: Path) -> None:
     settings = load_settings(Path("conf"), "local")
     texts = [read_text(path, str(path)).replace("${catalog}", "dev") for path in model_files(settings)]
     names = {name for text in texts for name in names_in(text)}
-    assert names == {str(table.qualified_name) for table in load_declared(settings).tables}
+    declared = load_declared(settings)
+    policies = {f"{policy.scope.name}.{policy.name}" for policy in declared.policies}
+    assert policies == {"dev.silver.mask_pii", "dev.silver.orders.own_rows"}
+    assert names - policies == {
+        str(model.qualified_name) for model in (*declared.tables, *declared.functions)
+    }
 
 
 def test_the_environment_of_tables(

@@ -15,6 +15,22 @@ from tests.projects.repository import run_git
 
 ORDERS = "name: orders, columns: [{name: id, type: bigint}]"
 STOCK = "name: stock, columns: [{name: id, type: bigint}]"
+GOVERNANCE = """\
+functions:
+  - catalog: dev
+    schema: silver
+    name: mask
+    comment: old
+    parameters: [{name: email, type: string}]
+    returns: string
+    body_file: mask.sql
+policies:
+  - name: mask_pii
+    on: {schema: dev.silver}
+    mask: {function: dev.silver.mask, column: mail}
+    match: {mail: has_tag('pii')}
+    to: [hr]
+"""
 PYTHON = """\
 from delta_engine import Column, Table
 from shared.columns import TYPE
@@ -104,6 +120,30 @@ def test_nothing_changed_opens_nothing_and_writes_no_plan_file(
     done = project.run("plan --changed-since main --detailed-exitcode --out plan.json")
     assert (done.code, "no plan file was written" in done.stderr) == (0, True)
     assert not Path("plan.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "kinds"),
+    [
+        ("conf/models/mask.sql", "email", "'***'", "functions"),
+        ("conf/models/governance.yml", "comment: old", "comment: new", "functions"),
+        ("conf/models/governance.yml", "to: [hr]", "to: [sales]", "policies"),
+    ],
+)
+def test_with_a_changed_function_or_policy_all_tables_are_planned(
+    project: GitProject, file: str, before: str, after: str, kinds: str
+) -> None:
+    Path("conf/models/mask.sql").write_text("email")
+    Path("conf/models/governance.yml").write_text(GOVERNANCE)
+    project.commit()
+    assert "changed since main: 0 of 2 tables" in project.run("plan --changed-since main").stderr
+    text = Path(file).read_text()
+    Path(file).write_text(text.replace(before, after))
+    done = project.run("plan --changed-since main")
+    assert (
+        f"all tables are planned, not only those that changed since main: declared {kinds} changed"
+        in done.stderr
+    )
 
 
 def test_variables_and_defaults_and_bases_count_through_the_models(project: GitProject) -> None:

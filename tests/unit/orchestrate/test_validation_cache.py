@@ -163,12 +163,12 @@ def test_a_changed_body_changes_the_verdict(tmp_path: Path, write: Write) -> Non
     write("conf/dev.yml", CONFIG.replace("type: oss", "type: oss, names: catalog"))
     write("conf/models/f.sql", "upper(x)")
     write("conf/models/functions.yml", FUNCTION)
-    assert count(tmp_path) == 1
+    assert count(tmp_path) == 2
     assert json.loads((tmp_path / VERDICT).read_text())["bodies"] == ["conf/models/f.sql"]
     forge(tmp_path)
     assert count(tmp_path) == 7
     write("conf/models/f.sql", "lower(x)")
-    assert count(tmp_path) == 1
+    assert count(tmp_path) == 2
     forge(tmp_path)
     (tmp_path / "conf" / "models" / "f.sql").unlink()
     with pytest.raises(ConfigError, match="cannot be read: No such file"):

@@ -100,7 +100,7 @@ def examine(
         if project is None:
             findings.leave_out(settings, (Topic.PLAN,), "the models cannot be loaded")
         else:
-            valid = f"valid, with {counted(len(project.models), 'model')}"
+            valid = f"valid, with {counted(len(project.selectable), 'model')}"
             findings.checks.append(Check.ok(Topic.CONFIGURATION, subject, valid))
         findings.checks.append(lineage_check(lineage or git_lineage(settings.project_dir)))
         _check_environment(findings, settings, project, spark, notify)
