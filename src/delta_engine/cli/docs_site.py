@@ -33,7 +33,7 @@ def write_docs(
     reads_state: bool,
     finds_drift: bool,
 ) -> None:
-    """Write the site of the project's tables into a folder.
+    """Write the site of the project's models into a folder.
 
     Args:
         source_url: the address of a model's file, or of the repository; empty for no links.
@@ -48,10 +48,18 @@ def write_docs(
     with open_site_folder(out) as folder:
         project = load_project(conf_dir, environment, tables=tables)
         documentation = _documentation(project, links, reads_state=reads_state, finds_drift=finds_drift)
-        with status(f"writing {counted(len(project.models), 'table')} …"):
+        written = _counted(documentation)
+        with status(f"writing {written} …"):
             for path, text in site_pages(documentation):
                 folder.write(path, text)
-    say(f"{project.settings.environment}: {counted(len(project.models), 'table')} in {out / 'index.html'}")
+    say(f"{project.settings.environment}: {written} in {out / 'index.html'}")
+
+
+def _counted(documentation: Documentation) -> str:
+    """Return the number of tables, and of functions and policies if there are any."""
+    others = (("function", documentation.functions), ("policy", documentation.policies))
+    counts = [counted(len(models), noun) for noun, models in others if models]
+    return ", ".join((counted(len(documentation.tables), "table"), *counts))
 
 
 def _documentation(

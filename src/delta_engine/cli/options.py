@@ -167,7 +167,7 @@ Tables = Annotated[
     value(
         "--table -t",
         "GLOB",
-        "Only tables that match: catalog.schema.table, schema.table or table. Repeatable.",
+        "Only tables, functions and policies that match: catalog.schema.name, schema.name or name. Repeatable.",
         complete_table,
     ),
 ]

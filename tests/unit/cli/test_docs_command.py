@@ -11,6 +11,7 @@ import pytest
 from delta_engine.cli import docs_site
 from delta_engine.errors import StatementError
 from delta_engine.tools.site.folder import open_site_folder
+from tests.projects.catalog_project import CatalogProject
 from tests.projects.commandline import CommandLine
 from tests.projects.plan_files import PlanProject
 
@@ -200,3 +201,40 @@ def test_out_is_required(project: PlanProject) -> None:
     refused = project.run("docs")
     assert refused.code == 3
     assert "--out" in refused.stderr
+
+
+FUNCTION = "schemas/dev.governance/functions/mask.html"
+POLICY = "policies/schema/dev/silver/mask_pii.html"
+GOVERNANCE = """\
+functions:
+  - {catalog: dev, schema: governance, name: mask, parameters: [{name: x, type: string}], returns: string, body: "'*'"}
+policies:
+  - name: mask_pii
+    on: {schema: dev.silver}
+    mask: {function: dev.governance.mask, column: mail}
+    match: {mail: has_tag('pii')}
+    to: [analysts]
+"""
+
+
+@pytest.fixture
+def governed(tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch) -> CatalogProject:
+    made = CatalogProject(tmp_path, monkeypatch, delta_engine)
+    made.declare("name: buyers, columns: [{name: mail, type: string, tags: {pii: email}}]")
+    made.models.with_name("governance.yml").write_text(GOVERNANCE)
+    return made
+
+
+def test_functions_and_policies_have_pages(governed: CatalogProject, tmp_path: Path) -> None:
+    done = governed.run("docs --out site")
+    assert (done.code, done.stdout) == (0, "dev: 1 table, 1 function, 1 policy in site/index.html\n")
+    assert "conf/models/governance.yml:2" in (tmp_path / "site" / FUNCTION).read_text()
+    assert "dev.silver.buyers" in (tmp_path / "site" / POLICY).read_text()
+    assert "mask_pii on schema dev.silver" in (tmp_path / "site/schemas/dev.silver/buyers.html").read_text()
+
+
+def test_functions_and_policies_are_chosen_as_tables_are(governed: CatalogProject, tmp_path: Path) -> None:
+    assert governed.run("docs --out site -t governance.*").stdout.startswith("dev: 0 tables, 1 function in ")
+    assert (tmp_path / "site" / FUNCTION).exists()
+    assert governed.run("docs --out site -t buyers").stdout.startswith("dev: 1 table in ")
+    assert not (tmp_path / "site" / "policies").exists()

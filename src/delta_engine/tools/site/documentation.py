@@ -10,15 +10,16 @@ from delta_engine.deployment.definitions import config_checksum
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.errors import DeltaEngineError
-from delta_engine.models import Table
+from delta_engine.models import Function, Table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
 from delta_engine.orchestrate.project import Project
-from delta_engine.ownership.recorded import Status, resource_key, table_record
+from delta_engine.ownership.recorded import Status, resource_key
 from delta_engine.tools.site.documented import (
     Applied,
     DeploymentFacts,
     Documentation,
+    Documented,
     DocumentedStatus,
     SourceLinks,
 )
@@ -47,22 +48,23 @@ def document_project(
         state: None to show none.
         why_not_applied: why there is none.
     """
-    tables = sorted(project.models, key=_sort_key)
     return Documentation(
         environment=project.settings.environment,
-        tables=tuple(tables),
+        tables=tuple(sorted(project.models, key=_sort_key)),
+        functions=tuple(sorted(project.functions, key=_sort_key)),
+        policies=tuple(sorted(project.policies, key=lambda policy: policy.key)),
         schemas={schema.key: schema for schema in project.schemas},
         deployment=_facts(state) if state else None,
         why_not_applied=why_not_applied,
-        applied={resource_key(table.qualified_name): applied(table, state) for table in tables}
+        applied={resource_key(model.qualified_name): applied(model, state) for model in project.selectable}
         if state
         else {},
         links=links,
     )
 
 
-def _sort_key(table: Table) -> tuple[str, str, str]:
-    return table.catalog_name.lower(), table.schema_name.lower(), table.table_name.lower()
+def _sort_key(model: Table | Function) -> tuple[str, str, str]:
+    return model.qualified_name.parts
 
 
 def read_deployment_state(
@@ -107,9 +109,9 @@ def with_found_drift(documentation: Documentation, report: DriftReport) -> Docum
     )
 
 
-def applied(table: Table, state: DeploymentState) -> Applied:
-    """Return what the deployment state says of a declared table, with the drift that it recorded last."""
-    record = table_record(state.resources, table.qualified_name)
+def applied(model: Documented, state: DeploymentState) -> Applied:
+    """Return what the deployment state says of a model, with the drift that it recorded last."""
+    record = state.resources.get(resource_key(model.qualified_name))
     if record is None or record.applied is None:
         problem = record.reason if record is not None else None
         return Applied(status=DocumentedStatus.NOT_APPLIED, problem=problem or "")
@@ -118,7 +120,7 @@ def applied(table: Table, state: DeploymentState) -> Applied:
         at=record.deployed_at,
         by=record.deployed_by,
         run=record.run,
-        is_behind=record.config_checksum != config_checksum(table),
+        is_behind=record.config_checksum != config_checksum(model),
         drift=record.differences,
         problem=record.reason or "",
     )
