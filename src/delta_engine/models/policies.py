@@ -128,15 +128,6 @@ class PolicyName:
                 return (SchemaName(catalog, schema),)
         return ()
 
-    @classmethod
-    def of_key(cls, key: str) -> PolicyName:
-        """Return the policy of a key; ValueError for a text that is not a key."""
-        kind, *parts = key.split(".")
-        count = ScopeKind(kind.lower()).parts
-        if not all(parts[count:]) or len(parts) <= count:
-            raise ValueError(f"{key!r} is not the key of a policy")
-        return cls(PolicyScope(kind.lower(), ".".join(parts[:count])), ".".join(parts[count:]))
-
     def __str__(self) -> str:
         return f"{self.policy} on {self.scope}"
 

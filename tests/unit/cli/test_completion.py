@@ -147,7 +147,8 @@ def test_names_are_those_of_the_parsed_models(governed: Path) -> None:
     policies = {f"{policy.scope.name}.{policy.name}" for policy in declared.policies}
     assert policies == {"dev.silver.mask_pii", "dev.silver.orders.own_rows"}
     assert names - policies == {
-        str(model.qualified_name) for model in (*declared.tables, *declared.functions)
+        *(str(table.qualified_name) for table in declared.tables),
+        *(str(function.qualified_name) for function in declared.functions),
     }
 
 
