@@ -3,7 +3,8 @@
 Two states of a governed table are drawn. The statements between them run on the fake catalog in any order that the
 edges of `needs` allow. After each, the owner, a member of a group and a stranger look. What they learn has to follow
 from what the state before or the state after tells them. The edges are: what strengthens protection comes first, then
-changes whose direction is unknown, and what weakens it comes last. Changes that no order makes safe are refused.
+changes whose direction is unknown, and what weakens it comes last. Plans that no order makes safe are refused
+(`validation.protection_orders`).
 """
 
 from __future__ import annotations
@@ -12,13 +13,31 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from random import Random
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from delta_engine.models import QualifiedName
-from delta_engine.models.functions import Function, Parameter
-from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
+from delta_engine.actions import Align, Create, Drop, TablePlan
+from delta_engine.actions.policy import Ownership
+from delta_engine.actions.policy import Policy as EnginePolicy
+from delta_engine.aspects import diff
+from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.governed_tables import with_uses
+from delta_engine.models import (
+    AbacPolicy,
+    Column,
+    ColumnMask,
+    Function,
+    Parameter,
+    PolicyFilter,
+    PolicyMask,
+    PolicyName,
+    PolicyScope,
+    QualifiedName,
+    RowFilter,
+    Table,
+)
 from delta_engine.sql.functions import sql_create_function
 from delta_engine.sql.governance import (
     sql_drop_mask,
@@ -33,6 +52,10 @@ from delta_engine.sql.governance import (
     sql_unset_tags,
 )
 from delta_engine.sql.policies import sql_create_policy, sql_drop_policy
+from delta_engine.state.function_states import function_state_of
+from delta_engine.state.policy_states import policy_state_of
+from delta_engine.state.states import CatalogState, state_of
+from delta_engine.validation.protection_orders import unsafe_orders
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.visibility import Fact, Reader, facts, untold, view
 from tests.proofs import examples
@@ -84,29 +107,9 @@ class Governed:
         calls = inner is not None and f".{inner}(" in body
         return frozenset({(function, body)}) | (self.closure(str(inner)) if calls else frozenset())
 
-    def calls(self, target: str | None) -> frozenset[tuple[str, AbacPolicy | None]]:
-        """Return what reaches a column, or the rows (None): functions, each of a policy or of the table."""
-        own = self.row_filter if target is None else self.masks.get(target)
-        reached: set[tuple[str, AbacPolicy | None]] = {(own, None)} if own else set()
-        for policy in self.policies.values():
-            name = policy.protection.function.rpartition(".")[2]
-            if isinstance(policy.protection, PolicyFilter):
-                reached |= {(name, policy)} if target is None else set()
-            elif target is not None and self.tags.get(target) in _values(policy):
-                reached.add((name, policy))
-        return frozenset(reached)
-
     def names(self, function: str | None) -> frozenset[str]:
         """Return the names of a function and of those that it calls; none for None."""
         return frozenset(name for name, _ in self.closure(function)) if function else frozenset()
-
-    def uses(self, target: str | None, name: str) -> bool:
-        """Whether what reaches a target is a function, or calls it."""
-        return any(name in self.names(function) for function, _ in self.calls(target))
-
-    def meets(self) -> bool:
-        """Whether two different functions reach one target, at least for some principal."""
-        return any(len({name for name, _ in self.calls(target)}) > 1 for target in (None, *COLUMNS))
 
 
 class Direction(IntEnum):
@@ -124,8 +127,6 @@ class Step:
     """A statement.
 
     Args:
-        targets: what it may change: columns, and None for the rows.
-        passing: what it may change besides, between a statement that strengthens it and one that weakens it.
         replaces: the function whose body it replaces.
         leaves: the functions that its target had before, with those that they call; empty if it had none.
         arrives: the functions that its target gets in place of these.
@@ -133,12 +134,9 @@ class Step:
 
     sql: str
     direction: Direction
-    targets: frozenset[str | None] = frozenset()
     leaves: frozenset[str] = frozenset()
     arrives: frozenset[str] = frozenset()
     replaces: str | None = None
-    passing: frozenset[str | None] = frozenset()
-    is_tag: bool = False
 
 
 def _values(policy: AbacPolicy) -> tuple[str, ...]:
@@ -195,11 +193,10 @@ def steps_between(before: Governed, after: Governed) -> list[Step]:
         steps += _of_mask(column, before, after)
         steps += _of_tag(column, before, after)
     steps += _of_filter(before, after)
-    everything: frozenset[str | None] = frozenset({None, *COLUMNS})
     for who in sorted(after.readers - before.readers):
-        steps.append(Step(sql_grant(SECURABLE, ["SELECT"], who), Direction.WEAKENS, everything))
+        steps.append(Step(sql_grant(SECURABLE, ["SELECT"], who), Direction.WEAKENS))
     for who in sorted(before.readers - after.readers):
-        steps.append(Step(sql_revoke(SECURABLE, ["SELECT"], who), Direction.STRENGTHENS, everything))
+        steps.append(Step(sql_revoke(SECURABLE, ["SELECT"], who), Direction.STRENGTHENS))
     return steps
 
 
@@ -207,18 +204,9 @@ def _of_functions(before: Governed, after: Governed) -> Iterable[Step]:
     for name, body in after.bodies.items():
         if before.bodies[name] != body:
             sql = sql_create_function(function_of(name, body), replaces=True)
-            targets = frozenset(
-                target
-                for target in (None, *COLUMNS)
-                if before.uses(target, name)
-                and after.uses(target, name)  # others leave it before, or arrive after
-            )
             calls, will_call = before.names(name) - {name}, after.names(name) - {name}
-            passing = frozenset(
-                target for target in (None, *COLUMNS) if before.uses(target, name) or after.uses(target, name)
-            )
             left, gained = calls - will_call, will_call - calls
-            yield Step(sql, Direction.UNKNOWN, targets, left, gained, name, passing - targets)
+            yield Step(sql, Direction.UNKNOWN, left, gained, name)
 
 
 def _of_policies(before: Governed, after: Governed) -> Iterable[Step]:
@@ -226,19 +214,17 @@ def _of_policies(before: Governed, after: Governed) -> Iterable[Step]:
         old, new = before.policies.get(name), after.policies.get(name)
         if old == new:
             continue
-        targets: frozenset[str | None] = frozenset({None}) if name == "rows" else frozenset(COLUMNS)
         if old is None and new is not None:
-            yield Step(sql_create_policy(new), Direction.STRENGTHENS, targets)
+            yield Step(sql_create_policy(new), Direction.STRENGTHENS)
         elif new is None or old is None or new.scope != old.scope:
             assert old is not None
             if new is not None:
-                yield Step(sql_create_policy(new), Direction.STRENGTHENS, targets)
-            yield Step(sql_drop_policy(PolicyName(old.scope, name)), Direction.WEAKENS, targets)
+                yield Step(sql_create_policy(new), Direction.STRENGTHENS)
+            yield Step(sql_drop_policy(PolicyName(old.scope, name)), Direction.WEAKENS)
         else:
             yield Step(
                 sql_create_policy(new, replaces=True),
                 Direction.UNKNOWN,
-                targets,
                 leaves=before.names(old.protection.function.rpartition(".")[2]),
                 arrives=after.names(new.protection.function.rpartition(".")[2]),
             )
@@ -246,72 +232,76 @@ def _of_policies(before: Governed, after: Governed) -> Iterable[Step]:
 
 def _of_mask(column: str, before: Governed, after: Governed) -> Iterable[Step]:
     old, new = before.masks.get(column), after.masks.get(column)
-    targets: frozenset[str | None] = frozenset({column})
     if old == new:
         return
     if new is None:
-        yield Step(sql_drop_mask(TABLE, column), Direction.WEAKENS, targets)
+        yield Step(sql_drop_mask(TABLE, column), Direction.WEAKENS)
         return
     sql = sql_set_mask(TABLE, column, sql_mask(QualifiedName("dev", "silver", new), ()))
     direction = Direction.STRENGTHENS if old is None else Direction.UNKNOWN
-    yield Step(sql, direction, targets, before.names(old), after.names(new))
+    yield Step(sql, direction, before.names(old), after.names(new))
 
 
 def _of_filter(before: Governed, after: Governed) -> Iterable[Step]:
     old, new = before.row_filter, after.row_filter
-    targets: frozenset[str | None] = frozenset({None})
     if old == new:
         return
     if new is None:
-        yield Step(sql_drop_row_filter(TABLE), Direction.WEAKENS, targets)
+        yield Step(sql_drop_row_filter(TABLE), Direction.WEAKENS)
         return
     sql = sql_set_row_filter(TABLE, sql_row_filter(QualifiedName("dev", "silver", new), ["phone"]))
     direction = Direction.STRENGTHENS if old is None else Direction.UNKNOWN
-    yield Step(sql, direction, targets, before.names(old), after.names(new))
+    yield Step(sql, direction, before.names(old), after.names(new))
 
 
 def _of_tag(column: str, before: Governed, after: Governed) -> Iterable[Step]:
     old, new = before.tags.get(column), after.tags.get(column)
-    targets: frozenset[str | None] = frozenset({column})
     if old == new:
         return
     if new is None:
-        yield Step(sql_unset_tags(SECURABLE, ["pii"], column), Direction.WEAKENS, targets, is_tag=True)
+        yield Step(sql_unset_tags(SECURABLE, ["pii"], column), Direction.WEAKENS)
     else:
         direction = Direction.STRENGTHENS if old is None else Direction.UNKNOWN
-        yield Step(sql_set_tags(SECURABLE, {"pii": new}, column), direction, targets, is_tag=True)
+        yield Step(sql_set_tags(SECURABLE, {"pii": new}, column), direction)
 
 
-def refused(before: Governed, after: Governed, steps: list[Step]) -> str | None:
-    """Return why no order of the statements is safe; None if `needs` makes one."""
-    if after.meets():
-        return "two functions meet"
-    unknown = [step for step in steps if step.direction is Direction.UNKNOWN]
-    if before.meets() and len(unknown) > 1:
-        return "two functions meet now, and several changes whose direction is unknown may end that"
-    for column in COLUMNS:
-        of_column = [step for step in unknown if column in step.targets]
-        if len(of_column) > 1:
-            return "two changes of one column whose direction is unknown"
-        with_passing = [step for step in unknown if column in step.targets | step.passing]
-        of_rows = [step for step in unknown if None in step.targets | step.passing]
-        if with_passing and of_rows and len({*with_passing, *of_rows}) > 1:
-            return "changes of the rows and of a column whose direction is unknown"
-    if sum(None in step.targets for step in unknown) > 1:
-        return "two changes of the rows whose direction is unknown"
-    late = replace(after, tags=before.tags)
-    for column in COLUMNS:
-        matters = _keyed(late, column) != _keyed(after, column)
-        others = [step for step in steps if column not in step.targets or not step.is_tag]
-        if not before.meets():  # what ends a meeting of two functions shows the whole table
-            others = [step for step in others if not step.is_tag and step.targets & {column, None}]
-        if matters and any(step.direction > Direction.STRENGTHENS for step in others):
-            return "a tag that policies look at, and a change that may weaken what is seen with it"
-    return None
+def models_of(state: Governed) -> tuple[Table, Mapping[str, Function], Mapping[str, AbacPolicy]]:
+    columns = [
+        Column(
+            name,
+            "string",
+            mask=ColumnMask(f"dev.silver.{state.masks[name]}") if name in state.masks else None,
+            tags={"pii": state.tags[name]} if name in state.tags else {},
+        )
+        for name in COLUMNS
+    ]
+    row_filter = state.row_filter and RowFilter(f"dev.silver.{state.row_filter}", ["phone"])
+    grants = {who: ["SELECT"] for who in state.readers}
+    table = Table("dev", "silver", "orders", columns, row_filter=row_filter or None, grants=grants)
+    functions = {name: function_of(name, body) for name, body in state.bodies.items()}
+    return table, functions, {policy.key: policy for policy in state.policies.values()}
 
 
-def _keyed(state: Governed, column: str) -> frozenset[tuple[str, str]]:
-    return frozenset((function, str(policy)) for function, policy in state.calls(column))
+FULL = EnginePolicy(definitions=Ownership.FULL, tags=Ownership.FULL, grants=Ownership.FULL)
+
+
+def planned(before: Governed, after: Governed) -> tuple[TablePlan, CatalogState]:
+    """Return the plan between two states, and the snapshot of the first one."""
+    (table, functions, policies), (desired, others, wanted) = models_of(before), models_of(after)
+    observed = CatalogState(
+        tables={KEY: state_of(table)},
+        functions={function.key: function_state_of(function) for function in functions.values()},
+        policies={key: policy_state_of(policy) for key, policy in policies.items()},
+    )
+    pairs: list[tuple[Any, Any]] = [(desired, observed.tables[KEY])]
+    pairs += [(function, observed.functions[function.key]) for function in others.values()]
+    pairs += [(policy, observed.policies[key]) for key, policy in wanted.items() if key in policies]
+    changes: list[Any] = [Create(policy) for key, policy in wanted.items() if key not in policies]
+    changes += [Drop(policy.qualified_name) for key, policy in policies.items() if key not in wanted]
+    for model, state in pairs:
+        if actions := tuple(diff(Comparison.of(model, state, policy=FULL))):
+            changes.append(Align(model.qualified_name, actions))
+    return with_uses(TablePlan(tuple(changes)), observed), observed
 
 
 def needs(steps: list[Step]) -> Mapping[int, frozenset[int]]:
@@ -382,11 +372,10 @@ def test_no_order_that_the_edges_allow_tells_more_than_one_side(seed: int) -> No
     before = drawn(random)
     after = changed(random, before)
     steps = steps_between(before, after)
-    if refused(before, after, steps):
+    if any(unsafe_orders(*planned(before, after))):
         return
     order = any_order(random, steps)
-    if order is None:  # a circle of functions that are replaced and change places
-        return
+    assert order is not None, "a circle of functions that are replaced and change places"
     catalog, twin = catalog_of(before), catalog_of(after)
     at_first, at_last = told(catalog), told(twin)
     for step in order:

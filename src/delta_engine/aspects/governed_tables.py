@@ -33,13 +33,12 @@ from delta_engine.models import (
     AbacPolicy,
     Function,
     FunctionName,
-    PolicyScope,
+    PolicyName,
     QualifiedName,
     Securable,
     Table,
 )
 from delta_engine.models.parts import NOTHING
-from delta_engine.models.policies import ScopeKind
 from delta_engine.sql.function_bodies import called_by, called_functions
 from delta_engine.sql.policies import policy_function
 from delta_engine.state.policy_states import PolicyState
@@ -60,13 +59,18 @@ class Governed:
     calls: Mapping[str, frozenset[str]]
     policies: Mapping[str, AbacPolicy]
 
-    def reaches(self, table: str) -> list[Reach]:
-        """Return what filters and masks a table; nothing if it does not exist."""
+    def reaches(self, table: str, seen: Governed | None = None) -> list[Reach]:
+        """Return what filters and masks a table; nothing if it does not exist.
+
+        Args:
+            seen: the moment whose tags policies still see.
+        """
         if table not in self.tables:
             return []
-        inherited = self.tags.get(table.rpartition(".")[0], {})
-        name = QualifiedName(*table.split("."))
-        return reaches(name, self.tables[table], self.policies.values(), inherited)
+        present, inherited = self.tables[table], (seen or self).tags.get(table.rpartition(".")[0], {})
+        if seen is not None:
+            present = _with_tags_of(present, seen.tables.get(table))
+        return reaches(QualifiedName(*table.split(".")), present, self.policies.values(), inherited)
 
     def closure(self, function: str) -> frozenset[str]:
         """Return a function and those that it calls, directly or not."""
@@ -76,11 +80,6 @@ class Governed:
             reached |= called
             waiting += called
         return frozenset(reached)
-
-    def with_tags_of(self, other: Governed) -> Governed:
-        """Return this moment as policies see it while they still see the tags of another one."""
-        tables = {key: _with_tags_of(table, other.tables.get(key)) for key, table in self.tables.items()}
-        return replace(self, tables=tables, tags=other.tags)
 
 
 def governed_before(plan: TablePlan, observed: CatalogState) -> Governed:
@@ -270,13 +269,12 @@ def _with_tags_of(table: Table | TableState, other: Table | TableState | None) -
 
 
 def _policy(key: str, state: PolicyState) -> AbacPolicy:
-    """Return the model that a policy matches; its scope and name are those of its key."""
-    kind, *parts = key.split(".")
-    count = ScopeKind(kind).parts
+    """Return the model that a policy matches."""
+    name = PolicyName.of_key(key)
     assert state.protection is not None
     return AbacPolicy(
-        ".".join(parts[count:]),
-        PolicyScope(kind, ".".join(parts[:count])),
+        name.policy,
+        name.scope,
         state.protection,
         state.to,
         excepted=state.excepted,

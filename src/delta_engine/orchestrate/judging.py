@@ -14,6 +14,7 @@ from delta_engine.telemetry.context import utc_now
 from delta_engine.validation.broken_views import view_warnings
 from delta_engine.validation.needed_rights import rights_warnings
 from delta_engine.validation.protected_data import tag_warnings
+from delta_engine.validation.protection_orders import unsafe_orders
 from delta_engine.validation.recent_readers import lineage_warnings
 from delta_engine.validation.rules import ConsentRefusal, needed_by
 from delta_engine.validation.validator import needed_consents
@@ -51,7 +52,10 @@ def judged_with_consents(
 def _with_verdict(environment: Environment, draft: PlannedRun) -> PlannedRun:
     now = utc_now()
     needed = [*needed_consents(draft.plan)]
-    violations = environment.validator.at(now).plan_violations(draft.plan, has_costs=False)
+    violations = [
+        *environment.validator.at(now).plan_violations(draft.plan, has_costs=False),
+        *unsafe_orders(draft.plan, draft.snapshot),
+    ]
     draft = replace(draft, refusals=(*draft.refusals, *_without_covered(violations, draft.refusals)))
     if not draft.refusals:
         draft, of_tables = _asked(environment, draft, now)

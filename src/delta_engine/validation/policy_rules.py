@@ -28,7 +28,7 @@ from delta_engine.models import (
 from delta_engine.models.policies import ScopeKind
 from delta_engine.models.repetitions import repeated
 from delta_engine.sql.policies import is_constant, policy_function
-from delta_engine.sql.tag_conditions import HasTag, named_tags, tag_condition
+from delta_engine.sql.tag_conditions import TagCondition, named_tags, spelled_condition, tag_condition
 from delta_engine.validation.function_rules import filter_problems, mask_problems
 from delta_engine.validation.governance_rules import principal_problems
 from delta_engine.validation.rules import (
@@ -218,7 +218,17 @@ def hidden_from(engine: str, reached: Iterable[Reach]) -> Iterator[AbacPolicy]:
 
 def unknown_tags(policy: AbacPolicy, governed: frozenset[str]) -> list[str]:
     """Return the tags in the conditions of a policy that are not governed, sorted."""
-    return sorted({tag.key for tag in _tags(policy)} - governed)
+    return sorted(tags_of(policy) - governed)
+
+
+def tags_of(policy: AbacPolicy) -> frozenset[str]:
+    """Return the keys of the tags in the conditions of a policy."""
+    return frozenset(tag.key for condition in _readable_conditions(policy) for tag in named_tags(condition))
+
+
+def has_negation(policy: AbacPolicy) -> bool:
+    """Whether a condition of a policy has NOT, so that a further tag may weaken protection."""
+    return any("NOT " in spelled_condition(condition) for condition in _readable_conditions(policy))
 
 
 def _principals(policy: AbacPolicy) -> Iterator[Problem]:
@@ -282,10 +292,10 @@ def _is_excepted(policy: AbacPolicy, other: AbacPolicy) -> bool:
     return {*map(str.lower, other.to)} <= {*map(str.lower, policy.excepted)}
 
 
-def _tags(policy: AbacPolicy) -> Iterator[HasTag]:
+def _readable_conditions(policy: AbacPolicy) -> Iterator[TagCondition]:
     texts = [*policy.match.values(), *([policy.when] if policy.when is not None else [])]
     for text in texts:
         try:
-            yield from named_tags(tag_condition(text))
+            yield tag_condition(text)
         except ValueError:  # `policy_problems` refuses it
             continue

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypedDict, TypeVar
 from delta_engine.actions import Align, AlignTable, Create, Drop, SomeAction, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.errors import InvalidModelError, RefusedError, SourceLocation, UnsafePlanError
-from delta_engine.models import Column, Part, QualifiedName, Securable, SecurableName, Table
+from delta_engine.models import Column, Part, PolicyName, QualifiedName, Securable, SecurableName, Table
 from delta_engine.models.constraints import MAX_NAME_LENGTH
 from delta_engine.telemetry.context import spoken
 from delta_engine.telemetry.visible import code_points
@@ -277,6 +277,6 @@ def needed_by(refusals: Iterable[RefusedError]) -> tuple[NeededConsent, ...]:
 
 def consent(kind: DestructiveKind, name: SecurableName) -> str:
     """Return how to allow a kind of change on a securable."""
-    allowed = f"{kind.value}:{name if isinstance(name, QualifiedName) else name.key}"
+    allowed = f"{kind.value}:{name.dotted if isinstance(name, PolicyName) else name}"
     once = spoken(f"--allow {allowed} for one run", f'allow=["{allowed}"] for one call')
     return f"{once}, policy.allow: [{kind.value}] for the target."

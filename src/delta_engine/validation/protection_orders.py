@@ -1,0 +1,305 @@
+"""Refuses plans that no order of their statements makes safe: some reader would see what neither side shows.
+
+What strengthens protection comes first in a plan, what weakens it last. Between them come changes whose direction is
+unknown: another function of a filter or mask, another body, another policy, another value of a tag. Two of them on one
+table may have no safe order. Nor has a tag that policies look at, because it takes effect after minutes, together with
+what weakens protection. `tests/properties/test_governed_orders.py` proves that the other plans are safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from itertools import islice
+from typing import Any, Final, TypeAlias
+
+from delta_engine.actions import Action, Align, AlignTable, Create, Drop, TablePlan
+from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
+from delta_engine.aspects.function_definition import ReplaceFunction
+from delta_engine.aspects.governed_tables import Governed, governed_after, governed_before
+from delta_engine.aspects.grants import GrantPrivileges
+from delta_engine.aspects.policy_definition import ReplacePolicy
+from delta_engine.aspects.policy_reach import Reach
+from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
+from delta_engine.aspects.tags import SetColumnTags, SetTableTags, UnsetColumnTags, UnsetTableTags
+from delta_engine.errors import UnsafePlanError
+from delta_engine.models import AbacPolicy
+from delta_engine.sql.function_bodies import call_cycles
+from delta_engine.state.states import CatalogState
+from delta_engine.validation.policy_rules import has_negation, meeting_problems, tags_of
+from delta_engine.validation.rules import Problem, plan_refusal
+
+Target: TypeAlias = str | None
+"""The key of a column, or None for the rows of a table."""
+
+Targets: TypeAlias = frozenset[Target]
+
+
+class Direction(IntEnum):
+    """What a change does to protection, in the order in which a plan has them."""
+
+    STRENGTHENS = 0
+    UNKNOWN = 1
+    WEAKENS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a change may do to what readers see of a table.
+
+    Args:
+        targets: what it may change: columns, and None for the rows.
+        passing: what it may change besides, between a statement that strengthens it and one that weakens it.
+    """
+
+    what: str
+    direction: Direction
+    targets: Targets
+    passing: Targets = frozenset()
+    is_tag: bool = False
+
+
+def unsafe_orders(plan: TablePlan, observed: CatalogState) -> Iterator[UnsafePlanError]:
+    """Yield per table why no order of a plan is safe, and the functions that change places in a circle."""
+    before = governed_before(plan, observed)
+    changes = _Changes(plan, before, governed_after(plan, before))
+    refusals = [
+        changes.refusal(key, problem)
+        for key in sorted(before.tables.keys() & changes.after.tables.keys())
+        for problem in islice(_Table(key, changes).problems(), 1)
+    ]
+    return iter(refusals or _circles(changes))
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """A plan with what governs its tables before and afterwards."""
+
+    plan: TablePlan
+    before: Governed
+    after: Governed
+
+    @cached_property
+    def tables(self) -> Mapping[str, AlignTable]:
+        """The changed tables by key."""
+        return {align.name.key: align for align in self.plan.align_tables}
+
+    @cached_property
+    def schemas(self) -> Mapping[str, Align[Any]]:
+        """The changed schemas by key."""
+        return {align.name.key: align for align in self.plan.align_schemas}
+
+    def refusal(self, key: str, problem: Problem) -> UnsafePlanError:
+        """Return the refusal of a table, which the plan may change only through functions and policies."""
+        if (align := self.tables.get(key)) is not None:
+            return plan_refusal(align, *problem)
+        column = problem.column if isinstance(problem.column, str) else None
+        return UnsafePlanError(problem.reason, table=key, column=column, way_out=problem.way_out)
+
+    @cached_property
+    def functions(self) -> tuple[ReplaceFunction, ...]:
+        """The functions that get another body."""
+        replaced = (each for align in self.plan.alignments for each in align.of_type(ReplaceFunction))
+        return tuple(each for each in replaced if each.changes_body)
+
+    @cached_property
+    def policies(self) -> tuple[tuple[AbacPolicy, Direction], ...]:
+        """The policies that are created, replaced or dropped."""
+        policies = []
+        for change in self.plan.changes:
+            match change:
+                case Create(AbacPolicy() as policy):
+                    policies.append((policy, Direction.STRENGTHENS))
+                case Drop() if change.name.key in self.before.policies and change.name.kind == "policy":
+                    policies.append((self.before.policies[change.name.key], Direction.WEAKENS))
+                case Align():
+                    replaced = (each for each in change.of_type(ReplacePolicy) if each.changes_protection)
+                    policies += [(each.desired, Direction.UNKNOWN) for each in replaced]
+        return tuple(policies)
+
+
+@dataclass(frozen=True)
+class _Table:
+    key: str
+    changes: _Changes
+
+    @cached_property
+    def before(self) -> list[Reach]:
+        return self.changes.before.reaches(self.key)
+
+    @cached_property
+    def after(self) -> list[Reach]:
+        return self.changes.after.reaches(self.key)
+
+    @cached_property
+    def late(self) -> list[Reach]:
+        """What reaches it after the plan while policies still see the former tags."""
+        return self.changes.after.reaches(self.key, self.changes.before)
+
+    @cached_property
+    def everything(self) -> Targets:
+        return frozenset((None, *(column.key for column in self.changes.before.tables[self.key].columns)))
+
+    @cached_property
+    def covering(self) -> tuple[AbacPolicy, ...]:
+        policies = (*self.changes.before.policies.values(), *self.changes.after.policies.values())
+        return tuple(policy for policy in policies if policy.scope.covers(self.key))
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield why no order is safe."""
+        effects = [*self._effects()]
+        unknown = [effect for effect in effects if effect.direction is Direction.UNKNOWN]
+        if len(unknown) > 1:
+            if _meets(self.before):
+                yield _unordered(unknown, "change it while two functions meet on it", None)
+            yield from _of_targets(unknown)
+        if any(effect.is_tag for effect in effects):
+            yield from self._of_tags(effects)
+        if effects and self.covering:
+            yield from meeting_problems(self.after)
+
+    def _effects(self) -> Iterator[Effect]:
+        align, schema = (
+            self.changes.tables.get(self.key),
+            self.changes.schemas.get(self.key.rpartition(".")[0]),
+        )
+        for action in align.actions if align else ():
+            yield from self._of_action(action)
+        for action in schema.actions if schema else ():
+            if isinstance(action, SetTableTags | UnsetTableTags | GrantPrivileges):
+                yield from self._of_action(action)
+        for replaced in self.changes.functions:
+            uses = [use for use in replaced.uses if use.table == self.key]
+            kept = frozenset(use.column for use in uses if use.is_before and use.is_after)
+            if uses:
+                passing = frozenset(use.column for use in uses) - kept
+                name = f"function {replaced.desired.qualified_name}"
+                yield Effect(name, Direction.UNKNOWN, kept, passing)
+        for policy, direction in self.changes.policies:
+            if policy.scope.covers(self.key):
+                targets = frozenset(
+                    reach.column
+                    for reach in (*self.before, *self.after)
+                    if reach.policy is not None and reach.policy.key == policy.key
+                )
+                yield Effect(f"policy {policy.qualified_name}", direction, targets)
+
+    def _of_action(self, action: Action) -> Iterator[Effect]:
+        match action:
+            case SetColumnMask(name, _, observed):
+                direction = Direction.STRENGTHENS if observed is None else Direction.UNKNOWN
+                yield Effect(f"the mask of {name}", direction, frozenset({name.lower()}))
+            case DropColumnMask(name):
+                yield Effect(f"the mask of {name}", Direction.WEAKENS, frozenset({name.lower()}))
+            case SetRowFilter(_, observed):
+                direction = Direction.STRENGTHENS if observed is None else Direction.UNKNOWN
+                yield Effect("the row filter", direction, frozenset({None}))
+            case DropRowFilter():
+                yield Effect("the row filter", Direction.WEAKENS, frozenset({None}))
+            case GrantPrivileges(principal, privileges) if not _READS.isdisjoint(privileges):
+                yield Effect(f"the grants to {principal}", Direction.WEAKENS, self.everything)
+            case SetTableTags() | UnsetTableTags():
+                yield from self._tag_effect(action, "tags", self.everything)
+            case SetColumnTags(name) | UnsetColumnTags(name):
+                yield from self._tag_effect(action, f"tags of {name}", frozenset({name.lower()}))
+
+    def _tag_effect(self, action: Any, what: str, targets: Targets) -> Iterator[Effect]:
+        """Yield the effect of tags that policies name."""
+        named = {key for policy in self.covering for key in tags_of(policy)}
+        is_set = isinstance(action, SetTableTags | SetColumnTags)
+        if is_set:
+            changed = {tag.key: tag.observed for tag in action.tags if tag.key in named}
+        else:
+            changed = {key: value for key, value in action.tags if key in named}
+        if not changed:
+            return
+        direction = Direction.STRENGTHENS if is_set else Direction.WEAKENS
+        if (is_set and any(value is not None for value in changed.values())) or any(
+            map(has_negation, self.covering)
+        ):
+            direction = Direction.UNKNOWN
+        yield Effect(what, direction, targets, is_tag=True)
+
+    def _of_tags(self, effects: Iterable[Effect]) -> Iterator[Problem]:
+        """Yield the targets that new tags protect late, with what may show them before."""
+        for target in sorted({*self.everything}, key=lambda column: column or ""):
+            if _calls(self.late, target) == _calls(self.after, target):
+                continue
+            for other in effects:
+                is_own_tag = other.is_tag and target in other.targets
+                is_near = None in (target, *other.targets) or target in other.targets
+                is_other = not is_own_tag if _meets(self.before) else not other.is_tag and is_near
+                if is_other and other.direction is not Direction.STRENGTHENS:
+                    reason = (
+                        f"policies see its tags after some minutes, and {other.what} would change at once"
+                    )
+                    yield Problem(reason, "Sync the tags first, and the rest some minutes later.", target)
+                    break
+
+
+_READS: Final = frozenset({"ALL PRIVILEGES", "MANAGE", "SELECT"})
+"""Privileges that let a principal read a table."""
+
+
+def _of_targets(unknown: list[Effect]) -> Iterator[Problem]:
+    columns = {target for effect in unknown for target in effect.targets | effect.passing}
+    of_rows = [effect for effect in unknown if None in effect.targets | effect.passing]
+    for column in sorted(columns - {None}, key=str):
+        if len(both := [effect for effect in unknown if column in effect.targets]) > 1:
+            yield _unordered(both, "change what readers see of it", column)
+        of_column = [effect for effect in unknown if column in effect.targets | effect.passing]
+        both = [*dict.fromkeys((*of_column, *of_rows))]
+        if of_rows and len(both) > 1:
+            yield _unordered(both, "change it and the rows that readers see", column)
+    if len(both := [effect for effect in unknown if None in effect.targets]) > 1:
+        yield _unordered(both, "change the rows that readers see", None)
+
+
+def _unordered(effects: Iterable[Effect], does: str, column: Target) -> Problem:
+    names = " and ".join(effect.what for effect in effects)
+    reason = f"{names} {does}: between their statements, readers may see what neither side shows"
+    return Problem(reason, "Sync one of them first.", column)
+
+
+def _meets(reached: Iterable[Reach]) -> bool:
+    """Whether two different calls reach one target, at least for some principal."""
+    calls: dict[Target, set[object]] = {}
+    for reach in reached:
+        calls.setdefault(reach.column, set()).add(reach.call)
+    return any(len(distinct) > 1 for distinct in calls.values())
+
+
+def _calls(reached: Iterable[Reach], target: Target) -> frozenset[tuple[object, str]]:
+    return frozenset((reach.call, str(reach)) for reach in reached if reach.column == target)
+
+
+def _circles(changes: _Changes) -> Iterator[UnsafePlanError]:
+    """Yield the functions that change places in a circle: each leaves a place only after another arrives there.
+
+    A function is replaced after what leaves it, and before what arrives at it.
+    """
+    waits: dict[str, set[str]] = {}
+    functions = {replaced.desired.key: replaced.desired for replaced in changes.functions}
+    swapped = {str(policy.qualified_name) for policy, way in changes.policies if way is Direction.UNKNOWN}
+    for align in changes.tables.values():
+        swapped |= {f"{align.name.key}.{swap.column.lower()}" for swap in align.of_type(SetColumnMask)}
+        swapped |= {align.name.key for _ in align.of_type(SetRowFilter)}
+    before, after = changes.before, changes.after
+    for replaced in changes.functions:
+        key = replaced.desired.key
+        for use in replaced.uses:
+            place = use.policy or ".".join(filter(None, (use.table, use.column)))
+            if place in swapped and use.is_before:
+                waits.setdefault(key, set()).add(place)
+            if place in swapped and use.is_after:
+                waits.setdefault(place, set()).add(key)
+        left, gained = before.closure(key) - after.closure(key), after.closure(key) - before.closure(key)
+        waits.setdefault(key, set()).update(gained & functions.keys())
+        for other in left & functions.keys():
+            waits.setdefault(other, set()).add(key)
+    for circle in call_cycles(waits):
+        names = [str(functions[key].qualified_name) for key in circle if key in functions]
+        reason = f"functions {' and '.join(names)} get other bodies and change places in one plan"
+        yield UnsafePlanError(f"{reason}, which no order makes safe", way_out="Sync the other bodies first.")
