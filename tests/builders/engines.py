@@ -47,7 +47,7 @@ def engine_on(
         reader=reader,
         action_runner=runner_on(runner, capabilities, parallelism=parallelism),
         planner=TablePlanner(policy, capabilities),
-        schemas=tuple(schemas),
+        others=tuple(schemas),
         validator=PlanValidator(policy),
         deployment=deployment or Deployment.unrecorded(),
         versions=versions,

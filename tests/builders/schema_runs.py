@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from delta_engine.drift.drifted_resources import ComparedResource, is_schema
+from delta_engine.drift.drifted_resources import ComparedResource, is_other
 from delta_engine.drift.handling import accepting
+from delta_engine.models import Schema
 from tests.builders.worlds import World
 from tests.cases import schema_expectations as expected
 from tests.cases.ownership_ledger import Parts, Seen, parts_of_schema
@@ -33,11 +34,13 @@ def note_synced(
 
 def note_accepted(world: World, drifted: Iterable[ComparedResource], *, is_merged: bool) -> None:
     """Note what was accepted, and edit the model."""
-    for schema in filter(is_schema, drifted):
+    for schema in filter(is_other, drifted):
         drift = expected.drift(world)
         world.schema_page.accepted = {part: drift[part] for part in {*drift} - expected.ignored(world)}
         if is_merged and world.schema is not None:
-            world.schema = accepting(world.schema, schema)
+            after = accepting(world.schema, schema)
+            assert isinstance(after, Schema)
+            world.schema = after
 
 
 def check_reverted(world: World, before: Seen, drift: set[str], kept: set[str]) -> None:

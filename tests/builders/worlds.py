@@ -115,7 +115,7 @@ class World:
             reader=self.catalog,
             action_runner=runner_on(Unreliable(self.catalog, fault)),
             planner=TablePlanner(self.policy),
-            schemas=(self.schema,) if self.schema else (),
+            others=(self.schema,) if self.schema else (),
             validator=PlanValidator(self.policy),
             drift_policy=self.drift_policy,
             deployment=self.deployment,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,13 +18,14 @@ from delta_engine.deployment.resources import (
     applied_plain,
 )
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drifted_resources import ComparedSchema, drifted_schemas
+from delta_engine.drift.drifted_resources import Compared, drifted_others
 from delta_engine.drift.handling import accepting, restored, reverted_drift, with_ignored_drift
 from delta_engine.models import Schema
 from delta_engine.ownership.recorded import (
     records_of,
     resource_key,
 )
+from delta_engine.state.states import SchemaState
 from tests.builders.databases import CATALOG, OTHER_SCHEMA, Choices, declared_schemas
 from tests.builders.deployment import NOON, deployment_state
 from tests.builders.detection import compare
@@ -43,7 +45,7 @@ def changed_schemas(draw: st.DrawFn) -> Drawn:
     return declared_schemas(choices), declared_schemas(choices), choices.rarely(4)
 
 
-def made(drawn: Drawn) -> tuple[FakeUnityCatalog, DeploymentState, tuple[ComparedSchema, ...]]:
+def made(drawn: Drawn) -> tuple[FakeUnityCatalog, DeploymentState, tuple[Compared[Schema, SchemaState], ...]]:
     """Return a catalog in which schemas were applied and then changed, what is recorded, and what is compared."""
     applied, changes, is_dropped = drawn
     catalog = FakeUnityCatalog()
@@ -81,10 +83,9 @@ def detected(
     state: DeploymentState,
     schemas: Sequence[Schema],
     policy: DriftPolicy = NO_DRIFT_POLICY,
-) -> tuple[ComparedSchema, ...]:
-    return drifted_schemas(
-        DriftDetector(policy).detect(compare(state, catalog.snapshot([], schemas)), now=NOON)
-    )
+) -> tuple[Compared[Schema, SchemaState], ...]:
+    drifted = DriftDetector(policy).detect(compare(state, catalog.snapshot([], schemas)), now=NOON)
+    return tuple(cast(Compared[Schema, SchemaState], schema) for schema in drifted_others(drifted))
 
 
 @settings(max_examples=examples(50, 200), deadline=None)

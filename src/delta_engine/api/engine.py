@@ -22,7 +22,7 @@ from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.config.conf_folder import find_conf_dir
 from delta_engine.config.loading import given_models, load_declared
 from delta_engine.config.settings import Settings, given_settings, load_settings
-from delta_engine.deployment.recorded_models import declared_by, schema_records, table_records
+from delta_engine.deployment.recorded_models import declared_by, other_records, table_records
 from delta_engine.errors import ConfigError, InvalidCommandError, raise_all, unknown
 from delta_engine.models import Schema, Table
 from delta_engine.orchestrate import orchestrator
@@ -420,8 +420,8 @@ class Engine:
     def _recorded(self) -> tuple[tuple[Table, ...], tuple[Schema, ...]]:
         """Return the models that were applied last."""
         state = open_deployment(self._settings, self._opened_backend()).peek_replayed()
-        tables, schemas = declared_by(table_records(state)), declared_by(schema_records(state))
-        return tuple(tables.values()), tuple(schemas.values())
+        tables, others = declared_by(table_records(state)), declared_by(other_records(state))
+        return tuple(tables.values()), tuple(model for model in others.values() if isinstance(model, Schema))
 
 
 def _each(models: _Model | Sequence[_Model], kind: type[_Model], what: str) -> tuple[_Model, ...]:

@@ -83,7 +83,7 @@ from delta_engine.state.function_states import FunctionState, function_state_of
 from delta_engine.state.policy_states import PolicyState, policy_state_of
 from delta_engine.state.states import SchemaState, SecurableState, TableState
 
-_Model = TypeVar("_Model", Table, Schema, Function, AbacPolicy)
+_Model = TypeVar("_Model", bound=Securable)
 
 TABLE_ASPECTS: Final[tuple[Aspect[Any, Any, Any], ...]] = (
     table_names.ASPECT,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import AbacPolicy, Function, FunctionName, QualifiedName, Schema, Securable, Table
 from delta_engine.models.parts import Grants, joined_grants
 from delta_engine.ownership.recorded import (
     Recorded,
@@ -15,11 +15,11 @@ from delta_engine.ownership.recorded import (
     is_of_table,
     resource_key,
 )
-from delta_engine.state.catalog_reader import former_names
+from delta_engine.state.catalog_reader import Other, former_names
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.telemetry.garbage import no_garbage_collection
 
-_Declared = TypeVar("_Declared", Table, Schema)
+_Model = TypeVar("_Model", bound=Securable)
 
 
 def table_records(state: DeploymentState | None) -> dict[str, Recorded[Table]]:
@@ -32,21 +32,46 @@ def table_records(state: DeploymentState | None) -> dict[str, Recorded[Table]]:
     }
 
 
-def schema_records(state: DeploymentState | None) -> dict[str, Recorded[Schema]]:
-    """Return the records of declared schemas, by `Schema.key`."""
+def other_records(state: DeploymentState | None) -> dict[str, Recorded[Any]]:
+    """Return the records of declared schemas, by `Schema.key`, and of functions and policies, by resource key."""
     records = state.resources if state else {}
     return {
-        key.partition(".")[2]: record
+        record.name.key if is_of_schema(record) else key: record
         for key, record in records.items()
-        if is_of_schema(record) and (record.applied or record.attempts)
+        if not is_of_table(record) and (record.applied or record.attempts)
     }
 
 
 @no_garbage_collection()
-def declared_by(records: Mapping[str, Recorded[_Declared]]) -> dict[str, _Declared]:
+def declared_by(records: Mapping[str, Recorded[_Model]]) -> dict[str, _Model]:
     """Return the models that were applied last, by their keys."""
     declared = {key: record.declared for key, record in records.items()}
     return {key: model for key, model in declared.items() if model is not None}
+
+
+def undeclared_others(declared: Iterable[Other], state: DeploymentState | None) -> tuple[Other, ...]:
+    """Return the functions and policies that were applied and that no model declares."""
+    names = {resource_key(model.qualified_name) for model in declared}
+    applied = declared_by(other_records(state))
+    return tuple(
+        model for key, model in applied.items() if key not in names and not isinstance(model, Schema)
+    )
+
+
+def with_recorded_tags(observed: CatalogState, state: DeploymentState | None) -> CatalogState:
+    """Return a snapshot whose functions have their recorded tags, where the platform does not show tags."""
+    records = state.resources if state else {}
+    recorded = {
+        key: record.baseline.tags
+        for key in observed.functions
+        if (record := records.get(f"{FunctionName.kind}.{key}")) is not None
+        and isinstance(record.baseline, Function)
+    }
+    functions = {
+        key: state if state.shows_tags else replace(state, tags=recorded.get(key, {}))
+        for key, state in observed.functions.items()
+    }
+    return replace(observed, functions=functions) if recorded else observed
 
 
 def without_done_renames(models: Iterable[Table], state: DeploymentState | None) -> tuple[Table, ...]:
@@ -85,7 +110,7 @@ def _renamed(
     return replace(replace(record, attempts=()).mapped(renamed), name=name, attempts=attempts)
 
 
-def with_recorded_grants(models: Iterable[_Declared], state: DeploymentState | None) -> tuple[_Declared, ...]:
+def with_recorded_grants(models: Iterable[_Model], state: DeploymentState | None) -> tuple[_Model, ...]:
     """Return models for a reader, with the recorded grants of their table or schema in addition to their own.
 
     Without them, a grant that a model no longer names may look revoked: see `CatalogReader.snapshot`.
@@ -96,15 +121,16 @@ def with_recorded_grants(models: Iterable[_Declared], state: DeploymentState | N
 
 def _recorded_grants(state: DeploymentState) -> dict[str, Grants]:
     grants: dict[str, Grants] = {}
-    for full_key, record in state.resources.items():
-        key = full_key.partition(".")[2]
+    for key, record in state.resources.items():
         for model in (record.applied, *record.attempts):
-            if model is not None and isinstance(model.model, Table | Schema) and model.model.grants:
+            if model is not None and not isinstance(model.model, AbacPolicy) and model.model.grants:
                 grants[key] = joined_grants(grants.get(key, {}), model.model.grants)
     return grants
 
 
-def _with_grants(model: _Declared, recorded: dict[str, Grants]) -> _Declared:
+def _with_grants(model: _Model, recorded: dict[str, Grants]) -> _Model:
+    if isinstance(model, AbacPolicy):
+        return model
     grants = model.grants
     for key in _keys_of(model):
         if key in recorded:
@@ -112,7 +138,7 @@ def _with_grants(model: _Declared, recorded: dict[str, Grants]) -> _Declared:
     return model if grants is model.grants else replace(model, grants=grants)
 
 
-def _keys_of(model: Table | Schema) -> tuple[str, ...]:
-    """Return the key of a model, and those of its former names."""
+def _keys_of(model: Table | Schema | Function) -> tuple[str, ...]:
+    """Return the keys of the resources of a model and of its former names."""
     former = former_names(model) if isinstance(model, Table) else ()
-    return model.key, *(name.key for name in former)
+    return tuple(map(resource_key, (model.qualified_name, *former)))

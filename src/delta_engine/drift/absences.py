@@ -13,7 +13,7 @@ from typing import Final
 
 from delta_engine.aspects.aspect import Right
 from delta_engine.backends.capabilities import Visibility
-from delta_engine.drift.drifted_resources import Absence, ComparedResource, is_schema
+from delta_engine.drift.drifted_resources import Absence, ComparedResource, is_other
 from delta_engine.errors import StatementError
 from delta_engine.models import FunctionName, QualifiedName, SchemaName, SecurableName
 from delta_engine.state.principals import PrincipalReader
@@ -45,7 +45,7 @@ def with_absences(
         for resource in drifted
         if not resource.observed.exists
         and resource.renamed_to is None
-        and (is_schema(resource) or resource.model_name.key in declared)
+        and (is_other(resource) or resource.model_name.key in declared)
     ]
     if not missing or visibility is Visibility.WHOLE:
         return tuple(drifted)

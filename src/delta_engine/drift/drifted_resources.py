@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeGuard
 
 from delta_engine.actions import Action
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy, IgnoreEntry, Severity
@@ -20,9 +20,12 @@ from delta_engine.aspects.comparison import Model_co, State_co
 from delta_engine.aspects.renames import NO_RENAMES, Renames
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, Schema, SchemaName, Securable, SecurableName, Table
+from delta_engine.models import QualifiedName, Securable, SecurableName, Table
 from delta_engine.models.open_struct import Moment
 from delta_engine.ownership.recorded import Recorded
+from delta_engine.state.catalog_reader import Other
+from delta_engine.state.function_states import FunctionState
+from delta_engine.state.policy_states import PolicyState
 from delta_engine.state.states import CatalogState, SchemaState, SecurableState, TableState
 from delta_engine.telemetry.visible import shown_moment
 
@@ -248,7 +251,7 @@ class Compared(Generic[Model_co, State_co]):
 
 
 ComparedTable: TypeAlias = Compared[Table, TableState]
-ComparedSchema: TypeAlias = Compared[Schema, SchemaState]
+ComparedOther: TypeAlias = Compared[Other, SchemaState | FunctionState | PolicyState]
 ComparedResource: TypeAlias = Compared[Securable, SecurableState]
 
 
@@ -257,14 +260,14 @@ def drifted_tables(resources: Iterable[ComparedResource]) -> tuple[ComparedTable
     return tuple(filter(is_table, resources))
 
 
-def drifted_schemas(resources: Iterable[ComparedResource]) -> tuple[ComparedSchema, ...]:
-    """Return the drifted schemas."""
-    return tuple(filter(is_schema, resources))
+def drifted_others(resources: Iterable[ComparedResource]) -> tuple[ComparedOther, ...]:
+    """Return the drifted schemas, functions and policies."""
+    return tuple(filter(is_other, resources))
 
 
-def is_schema(drifted: ComparedResource) -> TypeGuard[ComparedSchema]:
-    """Whether the resource is a schema."""
-    return isinstance(drifted.name, SchemaName)
+def is_other(drifted: ComparedResource) -> TypeGuard[ComparedOther]:
+    """Whether the resource is no table."""
+    return not isinstance(drifted.name, QualifiedName)
 
 
 def is_table(drifted: ComparedResource) -> TypeGuard[ComparedTable]:
@@ -327,7 +330,8 @@ class DriftFacts:
         is_partial: whether only some of the models were loaded.
         records: of tables, by `QualifiedName.key`.
         unreadable: the tables that could not be read. The snapshot lacks them.
-        schema_records: of schemas, by `Schema.key`.
+        others: the declared schemas, functions and policies.
+        other_records: of these, as `TablePlanner.plan` takes them.
         model_patterns: the globs of the YAML models.
         entries: writes entries of the configuration; without it, none are recommended.
     """
@@ -342,8 +346,8 @@ class DriftFacts:
     drifted: Sequence[ComparedResource] = ()
     unreadable: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
     unmanaged: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
-    schemas: Sequence[Schema] = ()
-    schema_records: Mapping[str, Recorded[Schema]] = field(default_factory=dict)
+    others: Sequence[Other] = ()
+    other_records: Mapping[str, Recorded[Any]] = field(default_factory=dict)
     policy: DriftPolicy = NO_DRIFT_POLICY
     plan_policy: Policy = NO_POLICY
     reversal: PlannedRevert = field(default_factory=PlannedRevert)
@@ -354,7 +358,7 @@ class DriftFacts:
     @cached_property
     def declared(self) -> Mapping[str, Securable]:
         """The declared tables and schemas by key."""
-        declared: tuple[Securable, ...] = (*self.models, *self.schemas)
+        declared: tuple[Securable, ...] = (*self.models, *self.others)
         return {model.key: model for model in declared}
 
     @cached_property

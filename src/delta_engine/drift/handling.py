@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from delta_engine import aspects
 from delta_engine.actions import Action, Align, TablePlan
@@ -37,14 +37,14 @@ from delta_engine.drift.renames import (
     with_accepted_names,
     with_former_names,
 )
-from delta_engine.models import QualifiedName, Schema, Securable, Table
+from delta_engine.models import QualifiedName, Securable, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.ownership.recorded import resource_key
-from delta_engine.state.states import SecurableState
+from delta_engine.state.states import SecurableState, TableState
 from delta_engine.telemetry.context import command
 from delta_engine.validation.validator import needed_consents
 
-Model = TypeVar("Model", Table, Schema)
+Model = TypeVar("Model", bound=Securable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +67,12 @@ def accepted(model: Model, observed: SecurableState, taken: Sequence[Difference]
     if not isinstance(model, Table):
         return aspects.accept(model, observed, taken)
     renames = Renames(by_model_names(model, all_renames(taken)))
-    model = aspects.accept(renames.applied_to(model), observed, taken)
-    if all(difference.kind is not DriftKind.COLUMN_ORDER for difference in taken):
-        return model
-    places = {column.key: place for place, column in enumerate(observed.columns)}
-    ordered = sorted(model.columns, key=lambda column: places.get(column.key, len(places)))
-    return replace(model, columns=tuple(ordered))
+    table: Any = aspects.accept(renames.applied_to(model), observed, taken)
+    if isinstance(observed, TableState) and any(diff.kind is DriftKind.COLUMN_ORDER for diff in taken):
+        places = {column.key: place for place, column in enumerate(observed.columns)}
+        ordered = sorted(table.columns, key=lambda column: places.get(column.key, len(places)))
+        return cast(Model, replace(table, columns=tuple(ordered)))
+    return cast(Model, table)
 
 
 def reverted_drift(
@@ -263,7 +263,7 @@ def restored(drifted: Compared[Model, Any], policy: Policy) -> Model:
     model = accepted(drifted.baseline, drifted.observed, kept)
     if not isinstance(model, Table):
         return model
-    return with_former_names(model, all_renames(detail.difference for detail in drifted.drift))
+    return cast(Model, with_former_names(model, all_renames(detail.difference for detail in drifted.drift)))
 
 
 def reverts(planned: Difference, drift: Difference) -> bool:

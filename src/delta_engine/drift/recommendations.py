@@ -16,13 +16,13 @@ from delta_engine.drift.drift_report import NextSync, Recommendation, ResourceDr
 from delta_engine.drift.drifted_resources import (
     NOT_DELTA,
     ClassifiedDrift,
+    ComparedOther,
     ComparedResource,
-    ComparedSchema,
     ComparedTable,
     DriftFacts,
     Finding,
     drifted_tables,
-    is_schema,
+    is_other,
     is_table,
 )
 from delta_engine.drift.handling import is_refused
@@ -37,7 +37,7 @@ _DRIFT_POLICY_PATH = f"{CONF_DIR}/{DRIFT_POLICY_FILE}"
 def recommendations(
     facts: DriftFacts,
     existing: Sequence[ComparedTable],
-    schemas: Sequence[ComparedSchema],
+    schemas: Sequence[ComparedOther],
     gone: Sequence[ComparedTable],
     unmanaged: Sequence[ResourceDrift],
     syncs: Mapping[str, NextSync],
@@ -96,7 +96,7 @@ def alternatives(
         rights = ", ".join(lacking_rights(drifted))
         text = f"Ask for {rights}, and make the report again: it may be hidden from you"
         yield Recommendation(text=text, command="")
-    elif drifted.model_name.key in facts.declared or (is_schema(drifted) and facts.is_partial):
+    elif drifted.model_name.key in facts.declared or (is_other(drifted) and facts.is_partial):
         yield from _revert_of(drifted, facts)
         yield _end_of(drifted, facts, sync) if _is_accepted(drifted) else _acceptance_of(drifted, facts)
     yield from _ignore(drifted.name, [detail.finding.field for detail in drifted.drift], facts)
@@ -161,7 +161,7 @@ def _exceptions(drifted: Sequence[ComparedResource], policy: Policy) -> str:
 
 def _revert_of(drifted: ComparedResource, facts: DriftFacts) -> Iterator[Recommendation]:
     """Yield the revert of one table or schema, if there is any, with those that it reverts as well."""
-    if is_schema(drifted):
+    if is_other(drifted):
         prefix = f"{drifted.model_name}."
         if not any(model.key.startswith(prefix.lower()) for model in facts.models):
             return
@@ -212,7 +212,7 @@ def _end_of(drifted: ComparedResource, facts: DriftFacts, sync: NextSync | None)
 
 def _acceptance_of(drifted: ComparedResource, facts: DriftFacts) -> Recommendation:
     program = f"{_program(facts)} drift --accept"
-    if is_schema(drifted):  # -t accepts no schema
+    if is_other(drifted):  # -t accepts no schema
         text = "Accept it into the models, with all other drift, and commit them"
         return Recommendation(text=text, command=program)
     assert is_table(drifted)
@@ -245,7 +245,7 @@ def _revert(text: str, target: str, needed: Sequence[NeededConsent], facts: Drif
     )
 
 
-def _tables_in(schema: ComparedSchema, facts: DriftFacts) -> Iterator[ComparedTable]:
+def _tables_in(schema: ComparedOther, facts: DriftFacts) -> Iterator[ComparedTable]:
     """Yield the drifted tables of a schema that a revert of all its tables changes."""
     for table in drifted_tables(facts.drifted):
         is_inside = table.model_name.key.startswith(f"{schema.model_name.key}.")

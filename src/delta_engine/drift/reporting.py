@@ -26,7 +26,7 @@ from delta_engine.drift.drifted_resources import (
     ComparedResource,
     DriftFacts,
     changed_field,
-    drifted_schemas,
+    drifted_others,
     drifted_tables,
     is_table,
 )
@@ -59,7 +59,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
     gone = [resource for resource in tables if _was_deleted(resource, facts)]
     schemas = [
         resource
-        for resource in drifted_schemas(drifting)
+        for resource in drifted_others(drifting)
         if resource.observed.exists or _was_deleted(resource, facts)
     ]
     unreadable = _not_ignored(facts.unreadable, facts, alternatives_unreadable)
@@ -125,9 +125,9 @@ def _was_deleted(resource: ComparedResource, facts: DriftFacts) -> bool:
 
 def _planned(facts: DriftFacts) -> Planned:
     policy = facts.plan_policy
-    records: Mapping[str, Recorded[Securable]] = {**facts.records, **facts.schema_records}
+    records: Mapping[str, Recorded[Securable]] = {**facts.records, **facts.other_records}
     models: tuple[Securable, ...] = (
-        *with_ignored_drift(facts.schemas, facts.drifted, policy),
+        *with_ignored_drift(facts.others, facts.drifted, policy),
         *with_ignored_drift(facts.readable_models, facts.drifted, policy),
     )
     by_key = {model.key: model for model in models}
@@ -231,7 +231,7 @@ def _pending_resources(facts: DriftFacts, planned: Planned) -> Iterator[PendingR
 
 
 def _declared(facts: DriftFacts) -> Iterator[tuple[Securable, SecurableState]]:
-    schemas = sorted(facts.schemas, key=attrgetter("key"))
+    schemas = sorted(facts.others, key=attrgetter("key"))
     models: tuple[Securable, ...] = (*schemas, *facts.readable_models)
     for model in models:
         state = facts.observed.of(model.qualified_name)

@@ -12,13 +12,13 @@ from datetime import datetime
 from typing import Any
 
 from delta_engine import aspects
-from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions import Align, AlignTable, Create, TablePlan
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import Ownership, Policy, as_applied
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.columns import ColumnAdd
-from delta_engine.aspects.comparison import Comparison
+from delta_engine.aspects.comparison import Comparison, Model_co
 from delta_engine.deployment.definitions import (
     keep,
     keep_attempt,
@@ -29,7 +29,7 @@ from delta_engine.deployment.resources import noted, unmanaged_table
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
 from delta_engine.drift.comparison import still_accepted, unexplained
 from delta_engine.drift.drifted_resources import ComparedResource
-from delta_engine.models import QualifiedName, Schema, SchemaName, SecurableName, Table
+from delta_engine.models import QualifiedName, SchemaName, SecurableName, Table
 from delta_engine.ownership.recorded import (
     HALF_DONE,
     AnyRecord,
@@ -42,6 +42,7 @@ from delta_engine.ownership.recorded import (
     is_of_table,
     resource_key,
 )
+from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import CatalogState, TableState, state_of
 
 DEPLOYED_AT = "deployed at"
@@ -108,8 +109,8 @@ def confirmed(
     return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=lag, lag=lag)
 
 
-def unconfirmed(record: Recorded[Table], reason: str) -> Recorded[Table]:
-    """Return the record of a table that was just applied and not read again: the next run compares it."""
+def unconfirmed(record: Recorded[Model_co], reason: str) -> Recorded[Model_co]:
+    """Return the record of what was just applied and not read again: the next run compares it."""
     return replace(record, failure=Failure(Status.UNKNOWN, reason))
 
 
@@ -140,13 +141,18 @@ def with_accepted_drift(
 
 
 def attempted_by(
-    plan: TablePlan, models: Iterable[Table], schemas: Iterable[Schema], records: Mapping[str, AnyRecord]
+    plan: TablePlan, models: Iterable[Table], others: Iterable[Other], records: Mapping[str, AnyRecord]
 ) -> Mapping[str, tuple[Kept[Any], ...]]:
     """Return the models that a run applies, and the recorded ones under new column names, by resource key."""
     by_key = {resource_key(model.qualified_name): model for model in models}
     aligned = {resource_key(align.table): align for align in plan.align_tables}
     changed = {*aligned, *(resource_key(create.table) for create in plan.create_tables)} & by_key.keys()
-    changed_schemas = {align.name.key for align in plan.align_schemas}
+    changed_others = {
+        resource_key(change.name)
+        for change in plan.changes
+        if isinstance(change, Align)
+        or (isinstance(change, Create) and not isinstance(change.name, SchemaName))
+    }
     tables = {
         key: (
             keep_attempt(_intended(by_key[key], aligned.get(key))),
@@ -155,9 +161,9 @@ def attempted_by(
         for key in sorted(changed)
     }
     return tables | {
-        resource_key(schema.qualified_name): (keep(schema),)
-        for schema in schemas
-        if schema.key in changed_schemas
+        resource_key(other.qualified_name): (keep(other),)
+        for other in others
+        if resource_key(other.qualified_name) in changed_others
     }
 
 

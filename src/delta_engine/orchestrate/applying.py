@@ -237,34 +237,40 @@ def _verify(
     Returns:
         The tables that are as planned, by `QualifiedName.key`, none once the run is stopped; and why none is.
     """
-    changed = recording.applied_of(planned.intent.tables)
+    changed, others = recording.applied_of(planned.intent.tables), recording.changed_others(planned.others)
     versions = run.environment.versions
-    if not changed or versions is None:
+    if not (changed or others) or versions is None:
         return frozenset(), ""
     try:
         if not stop.is_requested():
             recording.note_versions(versions)
         if stop.is_requested():
             recording.doubt(changed, _STOPPED)
+            recording.confirm_others(others, None)
             return frozenset(), ""
-        reread = direct_snapshot_by(run.environment.reader, changed)
+        reread = direct_snapshot_by(run.environment.reader, changed, others)
     except UNREADABLE as error:  # what was applied is recorded all the same
         unverified = f"the second read after the apply failed: {error}"
         recording.doubt(changed, unverified)
+        recording.confirm_others(others, None)
         run.recorder.warn(unverified)
         return frozenset(), unverified
     verified = recording.confirm(changed, reread)
-    return verified, "" if verified else NOT_SHOWN_YET
+    recording.confirm_others(others, reread)
+    return verified, "" if verified or not changed else NOT_SHOWN_YET
 
 
 def _record_unchanged(
     run: OpenRun, planned: PlannedRun, recording: Recording, outcomes: Sequence[AnyOutcome], stop: Stop
 ) -> None:
-    """Record the schemas and tables that needed no statement, and the new ids of replaced tables that were aligned."""
+    """Record the securables that needed no statement, and the new ids of replaced tables that were aligned."""
     plan = planned.plan
-    touched = {name.key for name in plan.changed_names()}
+    touched = {action.name.key for action in plan.table_actions()}
     declared = {model.key for model in planned.intent.tables}
-    recording.adopt_schemas(schema for schema in planned.schemas if schema.key not in touched)
+    changed = {*map(resource_key, plan.changed_names())}
+    recording.adopt_others(
+        model for model in planned.others if resource_key(model.qualified_name) not in changed
+    )
     unchanged = [model for model in planned.models if model.key in declared - touched]
     versions = None if stop.is_requested() else run.environment.versions
     new = recording.with_new_version(unchanged) if versions is not None else []

@@ -158,7 +158,7 @@ def _reason_for_all(project: Project, former: _Former, compared: ComparedReposit
     now, before = _of_plans(settings), _of_plans(former.settings)
     if changed := [name for name, value in now.items() if value != before[name]]:
         return f"{' and '.join(changed)} changed"
-    others, before_others = _by_resource(_others(project)), _by_resource(former.others)
+    others, before_others = _by_resource(project.others), _by_resource(former.others)
     python = {key: model for key, model in others.items() if key not in _in_yaml(project)}
     if kinds := _changed_kinds(others, {**before_others, **python}):
         return f"declared {' and '.join(map(plural, kinds))} changed"
@@ -214,15 +214,11 @@ def _python_tables(project: Project) -> tuple[Table, ...]:
     return tuple(model for model in project.models if resource_key(model.qualified_name) not in in_yaml)
 
 
-def _others(project: Project) -> tuple[Securable, ...]:
-    return (*project.schemas, *project.functions, *project.policies)
-
-
 def _in_yaml(project: Project) -> frozenset[str]:
     """Return the keys of the resources that YAML files declare."""
     settings = project.settings
     if not settings.python_models:
-        return frozenset(_by_resource((*project.models, *_others(project))))
+        return frozenset(_by_resource((*project.models, *project.others)))
     return frozenset(_by_resource(load_present(replace(settings, python_models=()), ())))
 
 

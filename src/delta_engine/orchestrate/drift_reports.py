@@ -15,7 +15,7 @@ from delta_engine.config.model_edits import ModelEdit, as_written, edit_models, 
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
     declared_by,
-    schema_records,
+    other_records,
     table_records,
 )
 from delta_engine.drift.absences import may_be_hidden, without_hidden
@@ -26,7 +26,6 @@ from delta_engine.drift.drifted_resources import (
     ComparedTable,
     DriftFacts,
     PlannedRevert,
-    is_schema,
     is_table,
 )
 from delta_engine.drift.handling import (
@@ -45,7 +44,7 @@ from delta_engine.errors import (
     StatementError,
     raise_all,
 )
-from delta_engine.models import Schema, Table
+from delta_engine.models import Securable, Table
 from delta_engine.models.constraints import referenced_table, resolved
 from delta_engine.orchestrate.observing import detected_drift, drift_detector, observe
 from delta_engine.orchestrate.planning import draft_revert
@@ -53,10 +52,11 @@ from delta_engine.orchestrate.project import Project, declared_models
 from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.report.pages import drift_html
+from delta_engine.state.catalog_reader import Other
 from delta_engine.telemetry.context import command, new_id, utc_now
 from delta_engine.validation.rules import model_refusal, needed_by
 
-Model = TypeVar("Model", Table, Schema)
+Model = TypeVar("Model", bound=Securable)
 
 _MOST_READS = 3
 """How often a report reads the catalog because a run of the engine was under way."""
@@ -117,7 +117,7 @@ def acceptable(
             way_out=f"Run {command('drift --accept', project.settings.environment)} in the repository.",
         )
     declared = {resource_key(model.qualified_name) for model in project.models}
-    declared |= {resource_key(schema.qualified_name) for schema in project.synced_schemas}
+    declared |= {resource_key(other.qualified_name) for other in project.synced_others}
     drifted = [
         resource for resource in resources if resource.drift and resource_key(resource.model_name) in declared
     ]
@@ -126,7 +126,7 @@ def acceptable(
 
 def replaced_edits(project: Project, drifted: Sequence[ComparedResource]) -> Iterator[str]:
     """Yield a sentence for each edit of a model that accepting the drift replaces, before any sync applied it."""
-    models: list[Table | Schema] = [*project.models, *project.schemas]
+    models: list[Securable] = [*project.models, *project.others]
     declared = {resource_key(model.qualified_name): model for model in models}
     for resource in drifted:
         model = declared.get(resource_key(resource.model_name))
@@ -154,35 +154,41 @@ def edit_project(
         InvalidModelError, RefusalGroup: the models would be refused afterwards; nothing was edited.
     """
     models = {model.key: model for model in project.models}
-    schemas = {model.key: model for model in project.schemas}
+    others = {resource_key(model.qualified_name): model for model in project.others}
     edits = []
     for resource in drifted:
         key = resource.model_name.key
-        if is_schema(resource):
-            after = accepting(schemas[key], resource) if resource.observed.exists else None
-            edits.append(ModelEdit(before=schemas[key], after=after))
-        elif is_table(resource) and key in models:
+        if not is_table(resource):
+            model = others[resource_key(resource.model_name)]
+            after = accepting(model, resource) if resource.observed.exists else None
+            edits.append(ModelEdit(before=model, after=after))
+        elif key in models:
             edits.append(_edit(models[key], resource, notify))
     edits = [edit for edit in edits if edit.before != edit.after]
     raise_all(_broken_models(project, edits))
     files = edit_models([edit for edit in edits if is_editable(edit)], project.settings)
-    others = (edit for edit in edits if not is_editable(edit))
+    by_hand = (edit for edit in edits if not is_editable(edit))
     return EditedProject(
         files=files,
-        instructions=tuple(edit_instructions(edit.before, edit.after, edit.renames) for edit in others),
+        instructions=tuple(edit_instructions(edit.before, edit.after, edit.renames) for edit in by_hand),
     )
 
 
 def _broken_models(project: Project, edits: Sequence[ModelEdit]) -> Iterator[InvalidModelError]:
     """Yield why models of the whole project would be refused after edits, also models that were not selected."""
     declared = declared_models(project.settings)
-    by_key = {edit.before.key: edit for edit in edits}
+    by_key = {resource_key(edit.before.qualified_name): edit for edit in edits}
     models = [*_after(declared.tables, by_key)]
-    gone = {key: edit for key, edit in by_key.items() if edit.after is None or edit.after.key != key}
+    others = [model for model in declared.models if not isinstance(model, Table)]
+    gone = {
+        edit.before.key: edit
+        for edit in edits
+        if isinstance(edit.before, Table) and (edit.after is None or edit.after.key != edit.before.key)
+    }
     dangling = [*_dangling_keys(project, models, gone)]
     yield from dangling
     if not dangling:
-        for refusal in project.violations([*resolved(models), *_after(declared.schemas, by_key)]):
+        for refusal in project.violations([*resolved(models), *_after(others, by_key)]):
             yield InvalidModelError(
                 f"the drift cannot be accepted, because afterwards {refusal.reason}",
                 table=refusal.table,
@@ -196,7 +202,7 @@ def _broken_models(project: Project, edits: Sequence[ModelEdit]) -> Iterator[Inv
 
 def _after(models: Iterable[Model], edits: Mapping[str, ModelEdit]) -> Iterator[Model]:
     for model in models:
-        edit = edits.get(model.key)
+        edit = edits.get(resource_key(model.qualified_name))
         after = model if edit is None else as_written(edit, model).after
         if isinstance(after, type(model)):
             yield after
@@ -228,13 +234,13 @@ def _dangling_keys(
 def _facts(
     environment: Environment, tables: Sequence[Table], state: DeploymentState | None, *, is_partial: bool
 ) -> DriftFacts:
-    applied, recorded_schemas = declared_by(table_records(state)), schema_records(state)
+    applied, recorded = declared_by(table_records(state)), other_records(state)
     basis = observe(
         environment,
         tables,
         state,
         is_partial=is_partial,
-        schemas=_schemas_of(tables, declared_by(recorded_schemas)) if is_partial else None,
+        others=_schemas_of(tables, declared_by(recorded)) if is_partial else None,
         tolerates_unreadable=True,
     )
     models, observed = basis.models, basis.observed
@@ -256,8 +262,8 @@ def _facts(
         drifted=drifted,
         unreadable=detector.unreadable(basis.unreadable, now=now),
         unmanaged=() if is_partial else detector.unmanaged(observed, managed, now=now),
-        schemas=environment.schemas,
-        schema_records=recorded_schemas,
+        others=environment.others,
+        other_records=recorded,
         policy=environment.drift_policy,
         plan_policy=environment.planner.policy,
         model_patterns=environment.model_patterns,
@@ -299,12 +305,12 @@ def _hidden_histories(drifted: Iterable[ComparedResource]) -> Iterator[str]:
 
 
 def _reversal(environment: Environment, facts: DriftFacts) -> PlannedRevert:
-    """Plan a revert of declared tables and schemas, without those for which it would be refused."""
-    declared = {model.key for model in facts.models} | {schema.key for schema in facts.schemas}
+    """Plan a revert of declared securables, without those for which it would be refused."""
+    declared = {resource_key(model.qualified_name) for model in (*facts.models, *facts.others)}
     left = [
         drifted
         for drifted in facts.drifted
-        if drifted.drift and drifted.model_name.key in declared and not may_be_hidden(drifted)
+        if drifted.drift and resource_key(drifted.model_name) in declared and not may_be_hidden(drifted)
     ]
     basis = Observation(models=tuple(facts.models), observed=facts.observed, state=facts.state)
     refused: list[RefusedError] = []
@@ -325,7 +331,7 @@ def _reversal(environment: Environment, facts: DriftFacts) -> PlannedRevert:
                 )
         refused += refusals
         names = {refusal.table for refusal in refusals}
-        tables = filter(is_table, left)  # -t leaves out schemas
+        tables = filter(is_table, left)  # -t leaves out all others
         able = [table for table in tables if str(table.name) not in names]
         left = list[ComparedResource](able) if len(able) < len(left) else []
     return PlannedRevert(refusals=tuple(refused))
@@ -339,7 +345,7 @@ def _violations(
     return tuple(environment.validator.under(policy).plan_violations(plan))
 
 
-def _schemas_of(tables: Sequence[Table], applied: Mapping[str, Schema]) -> tuple[Schema, ...]:
+def _schemas_of(tables: Sequence[Table], applied: Mapping[str, Other]) -> tuple[Other, ...]:
     """Return the schemas of tables that were applied."""
     keys = sorted({f"{table.catalog_name}.{table.schema_name}".lower() for table in tables})
     return tuple(applied[key] for key in keys if key in applied)

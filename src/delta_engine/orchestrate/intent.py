@@ -11,8 +11,9 @@ from delta_engine.actions.policy import Policy
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.compile.planner import TablePlanner, while_renaming
 from delta_engine.compile.restoring import before_restores, with_restores, with_returns
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import QualifiedName, Table
 from delta_engine.ownership.recorded import Recorded
+from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import CatalogState
 from delta_engine.validation.relations import checked_plan
 
@@ -30,7 +31,7 @@ class Undo:
         restored: the keys of these tables, and of those that an undo that did not finish has restored.
         returns: the tables that UNSET MANAGED returns to their former location.
         created: the tables that the run created, and the undo drops.
-        schemas: the schemas as they were declared.
+        others: the schemas, functions and policies as they were declared.
     """
 
     run: str
@@ -41,7 +42,7 @@ class Undo:
     restored: frozenset[str] = frozenset()
     returns: tuple[QualifiedName, ...] = ()
     created: tuple[Table, ...] = ()
-    schemas: tuple[Schema, ...] = ()
+    others: tuple[Other, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +52,8 @@ class Intent:
     Args:
         planner: with the policy of the run.
         tables: what the tables become: the models with ignored drift, or the baselines that a revert restores.
-        schemas: what the schemas become.
-        records: of both, by the keys of their models; without those of schemas if only some models were loaded.
+        others: what the schemas, functions and policies become.
+        records: of all, as `TablePlanner.plan` takes them.
         removed: existing tables that are no longer declared, with their numbers of rows; None keeps a table.
         undo: what is to be undone; None for a run of the models as they are.
         is_revert: whether it brings back what was applied last. That settles nothing that unfinished runs attempted.
@@ -60,7 +61,7 @@ class Intent:
 
     planner: TablePlanner
     tables: tuple[Table, ...]
-    schemas: tuple[Schema, ...] = ()
+    others: tuple[Other, ...] = ()
     records: Mapping[str, Recorded[Any]] = field(default_factory=dict)
     removed: Mapping[QualifiedName, int | None] = field(default_factory=dict)
     undo: Undo | None = None
@@ -82,7 +83,7 @@ class Intent:
     def _plan(self, observed: CatalogState, under_way: AlignTable | None) -> TablePlan:
         tables, undo = self.tables, self.undo
         plan = self.planner.plan(
-            (*(before_restores(tables, observed, undo.restores) if undo else tables), *self.schemas),
+            (*(before_restores(tables, observed, undo.restores) if undo else tables), *self.others),
             observed,
             while_renaming(self.records, under_way) if under_way else self.records,
             {name: rows for name, rows in self.removed.items() if not _is_gone(name, observed)},

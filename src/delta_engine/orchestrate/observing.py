@@ -11,8 +11,10 @@ from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
     declared_by,
     table_records,
+    undeclared_others,
     under_new_names,
     with_recorded_grants,
+    with_recorded_tags,
     without_done_renames,
 )
 from delta_engine.deployment.resources import with_settled_renames
@@ -24,7 +26,7 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.status import synchronize
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import QualifiedName, Table
 from delta_engine.models.constraints import resolved, tables_of_open_keys
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, OpenRun
 from delta_engine.orchestrate.undeclared_tables import (
@@ -33,6 +35,7 @@ from delta_engine.orchestrate.undeclared_tables import (
 )
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.state.catalog_reader import (
+    Other,
     with_tables_read,
 )
 from delta_engine.state.states import CatalogState
@@ -45,13 +48,13 @@ def observe(
     state: DeploymentState | None,
     *,
     is_partial: bool,
-    schemas: Sequence[Schema] | None = None,
+    others: Sequence[Other] | None = None,
     tolerates_unreadable: bool = False,
 ) -> Observation:
     """Read the tables of models and the recorded ones that no model declares, and compare the records with them.
 
     Args:
-        schemas: the schemas to read; by default the declared ones.
+        others: the schemas, functions and policies to read; by default the declared ones.
         tolerates_unreadable: whether an unreadable declared table is left out of the snapshot, not raised.
 
     Raises:
@@ -60,14 +63,18 @@ def observe(
     models = without_done_renames(resolved(tables), state)
     records = table_records(state)
     undeclared = undeclared_tables(environment, models, declared_by(records), is_partial=is_partial)
+    declared = environment.others if others is None else others
+    retired = () if is_partial else undeclared_others(declared, state)
     reading = read_catalog(
         environment.reader,
         with_recorded_grants(models, state),
         with_recorded_grants(undeclared, state),
-        with_recorded_grants(environment.schemas if schemas is None else schemas, state),
+        with_recorded_grants(declared, state),
+        with_recorded_grants(retired, state),
         tolerates_unreadable=tolerates_unreadable,
     )
-    models, observed = with_referenced_keys(environment, models, environment.without_others(reading.observed))
+    observed = with_recorded_tags(environment.without_others(reading.observed), state)
+    models, observed = with_referenced_keys(environment, models, observed)
     settled = state and with_settled_renames(state, models, observed)
     records = table_records(settled)
     return Observation(

@@ -157,9 +157,11 @@ def plan_revert(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = Fal
 
     Without those that may be hidden, of which it warns, unless the tables were selected.
     """
-    declared = {model.key for model in tables} | {schema.key for schema in run.environment.schemas}
+    declared = {resource_key(model.qualified_name) for model in (*tables, *run.environment.others)}
     basis, resources = _detected(run, tables, is_partial=is_partial)
-    drifted = [resource for resource in resources if resource.drift and resource.model_name.key in declared]
+    drifted = [
+        resource for resource in resources if resource.drift and resource_key(resource.model_name) in declared
+    ]
     if not is_partial:
         drifted = without_hidden(drifted, run.recorder.warn)
     return _judged(run, draft_revert(run.environment, basis, drifted))
@@ -228,7 +230,7 @@ def _forget_deleted(run: OpenRun, basis: Observation) -> None:
     """Remove the records of undeclared resources that are gone: this engine dropped them, or it was accepted."""
     planner, resources = run.environment.planner, run.recorder.resources
     declared = {resource_key(model.qualified_name) for model in basis.models}
-    declared |= {resource_key(schema.qualified_name) for schema in run.environment.schemas}
+    declared |= {resource_key(other.qualified_name) for other in run.environment.others}
     for key, record in list(resources.items()):
         state = basis.observed.of(record.name)
         if key in declared or (state is not None and state.exists):

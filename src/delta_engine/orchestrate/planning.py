@@ -11,13 +11,13 @@ from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
     declared_by,
-    schema_records,
+    other_records,
 )
 from delta_engine.drift.comparison import may_be_renamed
 from delta_engine.drift.drifted_resources import (
     ComparedResource,
     DriftRefusal,
-    drifted_schemas,
+    drifted_others,
     drifted_tables,
     undone_field,
 )
@@ -126,12 +126,12 @@ def _planned(
 ) -> PlannedRun:
     planner, undo = environment.planner, basis.undo
     records = with_taken_renames(basis.records, taken_renames(basis.models, drifted))
-    is_whole = not basis.is_partial or bool(undo and undo.schemas)
+    is_whole = not basis.is_partial or bool(undo and undo.others)
     intent = Intent(
         planner=planner,
         tables=with_ignored_drift((undo and undo.baselines) or basis.models, drifted, planner.policy),
-        schemas=with_ignored_drift(environment.schemas, drifted, planner.policy),
-        records={**records, **schema_records(basis.state)} if is_whole else records,
+        others=with_ignored_drift(environment.others, drifted, planner.policy),
+        records={**records, **other_records(basis.state)} if is_whole else records,
         removed=rows_to_drop(environment, basis, declared_by(records)),
         undo=undo,
     )
@@ -152,7 +152,7 @@ def _planned(
         ),
         models=basis.models,
         intent=intent,
-        schemas=without_ignored_deletions(environment.schemas, drifted),
+        others=without_ignored_deletions(environment.others, drifted),
         snapshot=snapshot,
     )
 
@@ -171,7 +171,7 @@ def _with_undone(
     environment: Environment, planned: PlannedRun, drifted: Sequence[ComparedResource]
 ) -> PlannedRun:
     """Return a planned run with the drift that its plan undoes, and why drift refuses it."""
-    overwritten = tuple(overwritten_drift(planned.plan, [*environment.schemas, *planned.models], drifted))
+    overwritten = tuple(overwritten_drift(planned.plan, [*environment.others, *planned.models], drifted))
     return replace(
         planned,
         drifted=tuple(drifted),
@@ -183,8 +183,8 @@ def _with_undone(
 def draft_revert(
     environment: Environment, basis: Observation, drifted: Sequence[ComparedResource]
 ) -> PlannedRun:
-    """Return the plan that brings drifted tables and schemas back to what was applied last, under recorded names."""
-    changed, schemas = drifted_tables(drifted), drifted_schemas(drifted)
+    """Return the plan that brings drifted securables back to what was applied last, under recorded names."""
+    changed, others = drifted_tables(drifted), drifted_others(drifted)
     observed = replace(
         basis.observed,
         tables={**basis.observed.tables, **{resource.name.key: resource.observed for resource in changed}},
@@ -193,7 +193,7 @@ def draft_revert(
     intent = Intent(
         planner=planner,
         tables=tuple(restored(resource, planner.policy) for resource in changed),
-        schemas=tuple(restored(schema, planner.policy) for schema in schemas),
+        others=tuple(restored(other, planner.policy) for other in others),
         is_revert=True,
     )
     snapshot, warnings = _with_files(environment, intent, observed)
@@ -204,7 +204,7 @@ def draft_revert(
         basis=replace(basis, observed=observed, warnings=_together(basis.warnings, warnings)),
         models=tuple(table.declared for table in changed),
         intent=intent,
-        schemas=tuple(schema.declared for schema in schemas),
+        others=tuple(other.declared for other in others),
         snapshot=snapshot,
         refusals=tuple(irreversible(intent.tables, changed)),
         undone={

@@ -29,7 +29,7 @@ from delta_engine.errors import (
 )
 from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table
 from delta_engine.models.constraints import resolved
-from delta_engine.state.catalog_reader import former_names
+from delta_engine.state.catalog_reader import Other, former_names
 from delta_engine.telemetry.context import spoken
 from delta_engine.telemetry.garbage import no_garbage_collection
 from delta_engine.validation.capability_rules import (
@@ -90,6 +90,16 @@ class Project:
     def synced_schemas(self) -> tuple[Schema, ...]:
         """The schemas that a sync aligns: none if only some models are selected."""
         return () if self.is_partial else self.schemas
+
+    @property
+    def others(self) -> tuple[Other, ...]:
+        """The schemas, and the selected functions and policies."""
+        return (*self.schemas, *self.functions, *self.policies)
+
+    @property
+    def synced_others(self) -> tuple[Other, ...]:
+        """The schemas, functions and policies that a sync aligns."""
+        return (*self.synced_schemas, *self.functions, *self.policies)
 
     @property
     def validator(self) -> PlanValidator:

@@ -15,8 +15,9 @@ from delta_engine.config.project_folders import ProjectFolder
 from delta_engine.config.settings import BackendType, Settings
 from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
 from delta_engine.errors import ConfigError, RefusedError
-from delta_engine.models import Schema, Table
+from delta_engine.models import Securable
 from delta_engine.orchestrate.project import Project, load_project
+from delta_engine.ownership.recorded import resource_key
 from delta_engine.validation.owned_names import common_table
 
 if TYPE_CHECKING:
@@ -119,6 +120,6 @@ def _state_place(project: Project) -> tuple[str | None, ...]:
             assert_never(other)
 
 
-def _declared(project: Project) -> Mapping[str, Table | Schema]:
-    models: tuple[Table | Schema, ...] = (*project.models, *project.schemas)
-    return {model.key: model for model in models}
+def _declared(project: Project) -> Mapping[str, Securable]:
+    models: tuple[Securable, ...] = (*project.models, *project.others)
+    return {resource_key(model.qualified_name): model for model in models}

@@ -16,7 +16,7 @@ from delta_engine.aspects.renames import pending_renames
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import SetManaged, UnsetManaged
 from delta_engine.aspects.table_names import RenameTable
-from delta_engine.deployment.definitions import config_checksum
+from delta_engine.deployment.definitions import config_checksum, keep
 from delta_engine.deployment.document import ApplyActions, Checkpoint
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import (
@@ -34,9 +34,18 @@ from delta_engine.deployment.resources import (
 from delta_engine.drift.baselines import with_unmanaged_parts
 from delta_engine.drift.renames import ignored_renames, taken_renames
 from delta_engine.drift.replacements import is_replaced_by_run
-from delta_engine.drift.status import attempted_by, confirmed, unconfirmed, with_accepted_drift
+from delta_engine.drift.status import NOT_SHOWN_YET, attempted_by, confirmed, unconfirmed, with_accepted_drift
 from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
-from delta_engine.models import Part, QualifiedName, Schema, SchemaName, SecurableName, Table
+from delta_engine.models import (
+    AbacPolicy,
+    Function,
+    Part,
+    QualifiedName,
+    Schema,
+    SchemaName,
+    SecurableName,
+    Table,
+)
 from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.ownership.recorded import (
@@ -47,11 +56,11 @@ from delta_engine.ownership.recorded import (
     Status,
     is_unrecorded,
     resource_key,
-    schema_record,
     table_record,
 )
 from delta_engine.state.audits import Audit
-from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.state.catalog_reader import Other
+from delta_engine.state.states import ABSENT, CatalogState, TableState, shown_definition
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from delta_engine.telemetry.logs import log
 
@@ -84,7 +93,7 @@ class Recording:
         on_outcome: OnTable,
     ) -> None:
         plan = planned.plan
-        self.attempted = attempted_by(plan, planned.models, planned.schemas, recorder.resources)
+        self.attempted = attempted_by(plan, planned.models, planned.others, recorder.resources)
         self.changes = changes
         self.earlier: dict[str, Recorded[Table]] = {}
         self._recorder = recorder
@@ -95,7 +104,7 @@ class Recording:
         self._column_renames = taken_renames(planned.models, planned.drifted)
         self._ignored_renames = ignored_renames(planned.drifted)
         self._tables = {model.key: model for model in planned.models}
-        self._declared_schemas = {schema.key: schema for schema in planned.schemas}
+        self._others = {resource_key(model.qualified_name): model for model in planned.others}
         self._former_names = {
             align.table.key: rename.observed
             for align in plan.align_tables
@@ -246,11 +255,37 @@ class Recording:
         """
         return self._undo.former[model.key] if model.key in self._undo.restored else earlier
 
-    def adopt_schemas(self, schemas: Iterable[Schema]) -> None:
-        """Record schemas that are as their models say without a statement of this run."""
-        for schema in schemas:
-            name = schema.qualified_name
-            self._recorder.resources[resource_key(name)] = self.applied_schema(name, schema)
+    def adopt_others(self, models: Iterable[Other]) -> None:
+        """Record schemas, functions and policies that are as their models say without a statement of this run."""
+        for model in models:
+            self._keep_other(model, self._observed)
+
+    def confirm_others(self, models: Iterable[Function | AbacPolicy], observed: CatalogState | None) -> None:
+        """Record how a second read shows functions and policies that this run has changed.
+
+        Args:
+            observed: the second read; None if it failed.
+        """
+        for model in models:
+            self._keep_other(model, observed or self._observed)
+            state = observed and observed.of(model.qualified_name)
+            if not (state and state.exists) or state == self._observed.of(model.qualified_name):
+                key = resource_key(model.qualified_name)
+                record = unconfirmed(self._recorder.resources[key], NOT_SHOWN_YET)
+                self._recorder.resources[key] = replace(record, whole=None)
+
+    def changed_others(self, models: Iterable[Other]) -> list[Function | AbacPolicy]:
+        """Return the functions and policies that this run has changed completely."""
+        done = {
+            resource_key(outcome.name)
+            for outcome in self._outcomes
+            if outcome.failure is None and outcome.kind is not OutcomeKind.DROPPED
+        }
+        return [
+            model
+            for model in models
+            if not isinstance(model, Schema) and resource_key(model.qualified_name) in done
+        ]
 
     def adopt(
         self, models: Sequence[Table], versions: Mapping[str, TableVersion] = MappingProxyType({})
@@ -278,17 +313,30 @@ class Recording:
             if record is not earlier:
                 resources[key] = record
 
-    def applied_schema(self, name: SchemaName, schema: Schema | None = None) -> Recorded[Schema]:
-        """Return the record of an existing schema, which is as its model says, if one declares it."""
-        earlier = schema_record(self._recorder.resources, name)
-        return applied_plain(
+    def applied_other(self, name: SecurableName, model: Other | None = None) -> AnyRecord:
+        """Return the record of what exists and is no table, and is as its model says, if one declares it.
+
+        What an earlier run saw of an unchanged definition stays.
+        """
+        earlier = self._recorder.resources.get(resource_key(name))
+        record = applied_plain(
             name,
-            schema,
+            model,
             at=self._recorder.now(),
             by=self._recorder.who,
             earlier=earlier,
             full_ownership=self._owned(earlier),
         )
+        is_same = earlier is not None and earlier.applied is not None and earlier.applied == record.applied
+        return replace(record, whole=earlier.whole) if earlier is not None and is_same else record
+
+    def _keep_other(self, model: Other, observed: CatalogState) -> None:
+        """Record a model with the definition that a snapshot shows, unless an earlier run has recorded one."""
+        record = self.applied_other(model.qualified_name, model)
+        if record.whole is None and not isinstance(model, Schema):
+            shown = shown_definition(model, observed)
+            record = replace(record, whole=keep(shown) if shown != model else None)
+        self._recorder.resources[record.key] = record
 
     def with_new_version(self, models: Iterable[Table]) -> list[QualifiedName]:
         """Return the tables that are recorded for the first time, or after an unfinished run, or with renames.
@@ -320,7 +368,7 @@ class Recording:
             or recorded.status is Status.MISSING
             or not (is_declared or recorded.attempts or recorded.status is Status.HEALTHY)
         ):
-            resources[key] = self.applied_schema(name)
+            resources[key] = self.applied_other(name)
 
     def rename(self, former: QualifiedName, table: QualifiedName) -> None:
         """Move a table's record to the table's new name. The record of an earlier table of that name gives way."""
@@ -404,9 +452,8 @@ class Recording:
 
     def _recorded_as_applied(self, name: SecurableName) -> AnyRecord:
         recorder = self._recorder
-        if isinstance(name, SchemaName):
-            return self.applied_schema(name, self._declared_schemas.get(name.key))
-        assert isinstance(name, QualifiedName)
+        if not isinstance(name, QualifiedName):
+            return self.applied_other(name, self._others.get(resource_key(name)))
         model = self._tables[name.key]
         self.note_schema(model)
         earlier, is_rewritten = table_record(recorder.resources, name), name.key in self._replaced

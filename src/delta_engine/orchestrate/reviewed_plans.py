@@ -12,7 +12,7 @@ from delta_engine.actions.policy import Allowance
 from delta_engine.aspects.delta_properties import is_catalog_managed
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.local_files import write_atomically
-from delta_engine.models import Schema, Table
+from delta_engine.models import Securable
 from delta_engine.orchestrate.runs import Environment, OpenRun, PlannedRun
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.plan_files.codec import encode_plan_file, is_replaceable, plan_again, sealed
@@ -30,7 +30,7 @@ from delta_engine.plan_files.document import (
 from delta_engine.plan_files.staleness import ReviewedPlan, StalePlanError, moves
 from delta_engine.plan_files.touched import touched_keys, touched_resource
 from delta_engine.report.json_documents import plan_content
-from delta_engine.state.states import SchemaState, TableState
+from delta_engine.state.states import SecurableState, TableState
 from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.visible import shown_moment
 
@@ -163,11 +163,13 @@ def _touched(
     basis, observed = planned.basis, planned.snapshot
     keys = touched_keys(planned.plan, basis.models, observed) | {*further}
     records = basis.loaded.resources if basis.loaded else {}
-    declared: tuple[Table | Schema, ...] = (*planned.models, *planned.schemas)
+    declared: tuple[Securable, ...] = (*planned.models, *planned.others)
     models = {resource_key(model.qualified_name): model for model in declared}
-    states: dict[str, TableState | SchemaState]
+    states: dict[str, SecurableState]
     states = {f"table.{key}": state for key, state in observed.tables.items()}
     states |= {f"schema.{key}": state for key, state in basis.observed.schema_states.items()}
+    states |= {f"function.{key}": state for key, state in basis.observed.functions.items()}
+    states |= {f"policy.{key}": state for key, state in basis.observed.policies.items()}
     ids = _table_ids(environment, planned.plan, {key: states[key] for key in keys & states.keys()})
     return {
         key: touched_resource(states.get(key), models.get(key), records.get(key), ids.get(key))
@@ -176,7 +178,7 @@ def _touched(
 
 
 def _table_ids(
-    environment: Environment, plan: TablePlan, states: Mapping[str, TableState | SchemaState]
+    environment: Environment, plan: TablePlan, states: Mapping[str, SecurableState]
 ) -> Mapping[str, str]:
     """Return Delta's ids of existing tables, by resource key: of all that show it, and of those that a plan changes."""
     tables = {

@@ -32,11 +32,11 @@ from delta_engine.errors import (
 from delta_engine.execute.action_runner import ActionRunner, Executor
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OnTable
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.intent import Intent, Undo
 from delta_engine.ownership.recorded import Recorded, is_unrecorded, table_record
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
-from delta_engine.state.catalog_reader import CatalogReader
+from delta_engine.state.catalog_reader import CatalogReader, Other
 from delta_engine.state.existing_files import LocationReader
 from delta_engine.state.lineage import NO_LINEAGE, LineageReader
 from delta_engine.state.principals import PrincipalReader
@@ -74,9 +74,9 @@ class Environment:
     """One opened environment: the injected parts that every use case works with.
 
     Args:
-        reader: `snapshot(models)` is enough; a `PlatformReader` also reads schemas and tables just changed.
+        reader: `snapshot(models)` is enough; a `PlatformReader` also reads other securables, and those just changed.
         action_runner: applies plans; `apply(plan)` is enough.
-        schemas: the declared schemas.
+        others: the declared schemas, functions and policies.
         deployment: the deployment state and its lock; without it, nothing is recorded.
         versions: reads Delta's versions of tables; without it, none are recorded.
         history: reads the commits of tables; without it, drift has no author.
@@ -102,7 +102,7 @@ class Environment:
     reader: CatalogReader
     action_runner: ActionRunner | Executor
     planner: TablePlanner = field(default_factory=TablePlanner)
-    schemas: tuple[Schema, ...] = ()
+    others: tuple[Other, ...] = ()
     validator: PlanValidator = field(default_factory=PlanValidator)
     drift_policy: DriftPolicy = field(default_factory=DriftPolicy)
     deployment: Deployment = field(default_factory=Deployment.unrecorded)
@@ -180,7 +180,7 @@ class PlannedRun:
         basis: what the plan was made from.
         models: the tables that the run records: the declared ones, or what a revert restores.
         intent: what it brings about.
-        schemas: the declared schemas without those whose deletion the policy ignores.
+        others: the declared schemas, functions and policies without those whose deletion the policy ignores.
         snapshot: the snapshot with the tables that foreign keys reference, and those to be dropped.
         drifted: the drift that it meets; a revert says none.
         refusals: why the plan must not be applied; empty if it may.
@@ -195,7 +195,7 @@ class PlannedRun:
     basis: Observation
     models: tuple[Table, ...]
     intent: Intent
-    schemas: tuple[Schema, ...]
+    others: tuple[Other, ...]
     snapshot: CatalogState
     drifted: tuple[ComparedResource, ...] = ()
     refusals: tuple[RefusedError, ...] = ()

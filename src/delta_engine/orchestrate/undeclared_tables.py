@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from delta_engine.actions.policy import matches_any
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation
 from delta_engine.ownership.recorded import Recorded, table_record
 from delta_engine.state.audits import NO_AUDIT, Audit
-from delta_engine.state.catalog_reader import CatalogReader, former_names, readable_snapshot
+from delta_engine.state.catalog_reader import CatalogReader, Other, former_names, place_of, readable_snapshot
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command
 
@@ -96,27 +96,34 @@ def read_catalog(
     reader: CatalogReader,
     models: Sequence[Table],
     undeclared: Sequence[Table],
-    schemas: Sequence[Schema],
+    others: Sequence[Other],
+    undeclared_others: Sequence[Other] = (),
     *,
     tolerates_unreadable: bool,
 ) -> CatalogReading:
-    """Read declared and undeclared tables at once. No undeclared table keeps the declared ones from being read.
+    """Read what is declared and what no longer is at once. The latter does not keep the former from being read.
 
     Raises:
-        CatalogReadError, RefusalGroup: a catalog, or a declared table that is not tolerated, cannot be read.
+        CatalogReadError, RefusalGroup: a catalog, or something declared that is not tolerated, cannot be read.
     """
-    required = () if tolerates_unreadable else [str(model.qualified_name) for model in models]
+    required = () if tolerates_unreadable else [*map(place_of, models), *map(place_of, others)]
     retired = [replace(model, renamed_from=()) for model in undeclared]
     failed: Exception | None = None
-    if retired:
+    if retired or undeclared_others:
         try:
-            observed, unreadable = readable_snapshot(reader, [*models, *retired], schemas, required=required)
+            observed, unreadable = readable_snapshot(
+                reader, [*models, *retired], [*others, *undeclared_others], required=required
+            )
         except UNREADABLE as error:  # such as the catalog of an undeclared table that is gone
             failed = error
-    if not retired or failed is not None:
-        observed, unreadable = readable_snapshot(reader, models, schemas, required=required)
-    names = {str(model.qualified_name) for model in retired}
-    warned = [failed] if failed else [refusal for refusal in unreadable if refusal.table in names]
+    if not (retired or undeclared_others) or failed is not None:
+        observed, unreadable = readable_snapshot(reader, models, others, required=required)
+    names = {*map(place_of, retired), *map(place_of, undeclared_others)}
+    warned = (
+        [failed]
+        if failed
+        else [refusal for refusal in unreadable if (refusal.table or refusal.securable) in names]
+    )
     return CatalogReading(
         observed=observed,
         unreadable=unreadable,

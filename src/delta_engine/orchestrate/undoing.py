@@ -17,7 +17,7 @@ from delta_engine.deployment.recorded_models import with_recorded_grants
 from delta_engine.drift.commit_paths import renames
 from delta_engine.drift.renames import with_former_names
 from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
-from delta_engine.models import QualifiedName, Schema, SecurableName, Table
+from delta_engine.models import QualifiedName, SecurableName, Table
 from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import observe, with_statuses
@@ -32,11 +32,12 @@ from delta_engine.orchestrate.restore_decisions import (
 )
 from delta_engine.orchestrate.runs import Environment, Observation, PlannedRun
 from delta_engine.orchestrate.undeclared_tables import read_undeclared
-from delta_engine.ownership.recorded import AnyRecord, LastChange, Recorded, is_of_schema, is_of_table
+from delta_engine.ownership.recorded import AnyRecord, LastChange, Recorded, is_of_table
 from delta_engine.plan_files.document import Options
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.sql.text import sql_name
+from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import Commit
 from delta_engine.telemetry.context import command, spoken
@@ -113,8 +114,8 @@ def draft_undo(environment: Environment, state: DeploymentState | None, request:
         for change in changes
         if change.created is not None and not change.why_not_dropped(capabilities)
     )
-    schemas = tuple(change.schema for change in changes if change.schema is not None)
-    environment = replace(environment, schemas=schemas)
+    others = tuple(change.other for change in changes if change.other is not None)
+    environment = replace(environment, others=others)
     former = _with_histories(environment, [table for table in map(_former, changes) if table is not None])
     basis = with_statuses(observe(environment, [table.baseline for table in former], state, is_partial=True))
     basis = _with_created(environment, basis, with_recorded_grants(created, state))
@@ -135,7 +136,7 @@ def draft_undo(environment: Environment, state: DeploymentState | None, request:
         ),
         returns=tuple(table.model.qualified_name for table in able if table.is_returned),
         created=created,
-        schemas=schemas,
+        others=others,
     )
     notes = [f"left out: {message}" for message in refusal_messages(refused)] if request.skips_refused else []
     basis = replace(basis, models=undo.models, undo=undo, warnings=(*basis.warnings, *notes))
@@ -199,9 +200,10 @@ class _RunChange:
         return is_of_undo and self.now is not None and not self.now.is_half_done
 
     @property
-    def schema(self) -> Schema | None:
-        """The schema as it was declared."""
-        return self.before.declared if self.is_last and is_of_schema(self.before) else None
+    def other(self) -> Other | None:
+        """The schema, function or policy as it was declared."""
+        before = self.before.declared if self.is_last and self.before is not None else None
+        return None if isinstance(before, Table) else before
 
     @property
     def created(self) -> Table | None:

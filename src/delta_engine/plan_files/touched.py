@@ -10,13 +10,13 @@ import msgspec
 from delta_engine.actions import TablePlan
 from delta_engine.deployment.codec import details_of
 from delta_engine.deployment.definitions import config_checksum
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import QualifiedName, Securable, Table
 from delta_engine.models.constraints import referenced_table
 from delta_engine.models.open_struct import checksum_of
 from delta_engine.ownership.recorded import AnyRecord, resource_key
 from delta_engine.plan_files.document import TouchedResource
 from delta_engine.state.audits import NO_AUDIT
-from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
+from delta_engine.state.states import ABSENT, CatalogState, SecurableState, TableState
 
 _VOLATILE = ("delta.lastCommitTimestamp", "delta.lastUpdateVersion", "transient_", "spark.sql.statistics.")
 """Prefixes of properties that change with the data."""
@@ -44,8 +44,8 @@ def touched_keys(plan: TablePlan, models: Iterable[Table], observed: CatalogStat
 
 
 def touched_resource(
-    state: TableState | SchemaState | None,
-    model: Table | Schema | None,
+    state: SecurableState | None,
+    model: Securable | None,
     record: AnyRecord | None,
     table_id: str | None,
 ) -> TouchedResource:
@@ -60,7 +60,7 @@ def touched_resource(
     )
 
 
-def _observed(state: TableState | SchemaState) -> str:
+def _observed(state: SecurableState) -> str:
     """Return the checksum of a definition, without what changes with the data of a table."""
     state = replace(state, audit=NO_AUDIT)
     if isinstance(state, TableState):
@@ -73,7 +73,7 @@ def _observed(state: TableState | SchemaState) -> str:
     return checksum_of(repr(state).encode())  # it shows the fields that a comparison counts
 
 
-def _declared(model: Table | Schema) -> str:
+def _declared(model: Securable) -> str:
     return config_checksum(model)
 
 

@@ -100,11 +100,13 @@ def snapshot_by(reader: CatalogReader, models: Sequence[Table], others: Sequence
     return observed
 
 
-def direct_snapshot_by(reader: CatalogReader, models: Sequence[Table]) -> CatalogState:
-    """Return the state of tables just changed, as directly as the reader can."""
+def direct_snapshot_by(
+    reader: CatalogReader, models: Sequence[Table], others: Sequence[Other] = ()
+) -> CatalogState:
+    """Return the state of securables just changed, as directly as the reader can."""
     if isinstance(reader, PlatformReader):
-        return reader.snapshot_directly(models)
-    return snapshot_by(reader, models)
+        return reader.snapshot_directly(models, others)
+    return snapshot_by(reader, models, others)
 
 
 def snapshot_with_former_names(
@@ -151,30 +153,31 @@ def readable_snapshot(
     """Return a snapshot of what is readable, and why the rest is not, at the cost of a second snapshot.
 
     Args:
-        required: the names of tables that have to be readable.
+        required: what has to be readable: the names of tables, and `place_of` of others.
 
     Raises:
-        CatalogReadError, RefusalGroup: a catalog, a schema or a required table is unreadable.
+        CatalogReadError, RefusalGroup: a catalog, a schema or something required is unreadable.
     """
     try:
         return snapshot_with_former_names(reader, models, others), ()
     except CatalogReadError as error:
         refusals = error.refusals
-        names = {_place(model) for model in others if not isinstance(model, Schema)}
+        names = {place_of(model) for model in others if not isinstance(model, Schema)}
         if any(refusal.table is None and refusal.securable not in names for refusal in refusals):
             raise
-        raise_all(refusal for refusal in refusals if refusal.table in required)
+        raise_all(refusal for refusal in refusals if (refusal.table or refusal.securable) in required)
     unreadable = {refusal.table or refusal.securable for refusal in refusals}
     readable = [model for model in models if str(model.qualified_name) not in unreadable]
-    readable_others = [model for model in others if _place(model) not in unreadable]
+    readable_others = [model for model in others if place_of(model) not in unreadable]
     if not readable and not readable_others:
         return CatalogState(tables={}), refusals
     return snapshot_with_former_names(reader, readable, readable_others), refusals
 
 
-def _place(model: Other) -> str:
-    """Return how refusals name a securable that is not a table."""
-    return f"{model.qualified_name.kind} {model.qualified_name}"
+def place_of(model: Table | Other) -> str:
+    """Return how a refusal names a securable: `RefusedError.table` or `RefusedError.securable`."""
+    name = model.qualified_name
+    return str(name) if isinstance(model, Table) else f"{name.kind} {name}"
 
 
 def with_tables_read(

@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias, TypeVar
 
 from typing_extensions import assert_never
 
 from delta_engine.models import (
+    AbacPolicy,
     CheckConstraint,
     Column,
     ForeignKey,
+    Function,
     FunctionName,
     Grants,
     PolicyName,
@@ -162,6 +164,8 @@ class SchemaState:
 
 ABSENT_SCHEMA = SchemaState(exists=False)
 
+_Defined = TypeVar("_Defined", bound=Function | AbacPolicy)
+
 SecurableState: TypeAlias = TableState | SchemaState | FunctionState | PolicyState
 """What exists, of any kind."""
 
@@ -245,6 +249,16 @@ class CatalogState:
         """Return one schema's state; None if the snapshot does not know whether it exists."""
         is_missing = (name.catalog.lower(), name.schema.lower()) in self.missing_schemas
         return self.schema_states.get(name.key, ABSENT_SCHEMA if is_missing else None)
+
+
+def shown_definition(model: _Defined, observed: CatalogState) -> _Defined:
+    """Return a function or a policy with the definition that a snapshot shows; unchanged if it shows none."""
+    state = observed.of(model.qualified_name)
+    if state is None or not state.exists:
+        return model
+    hidden = {"audit", "exists", "shows_tags", "tags", "owner", "grants"}
+    shown = {name: getattr(state, name) for name in state.__slots__ if name not in hidden}
+    return replace(model, **{name: value for name, value in shown.items() if value is not None})
 
 
 def has_tags(table: Table | TableState) -> bool:

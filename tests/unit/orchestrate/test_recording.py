@@ -62,7 +62,7 @@ class Run:
             ),
             models=(MODEL,),
             intent=Intent(planner=TablePlanner(policy or Policy()), tables=(MODEL,)),
-            schemas=(),
+            others=(),
             snapshot=catalog,
         )
         changes = dict.fromkeys((KEY, resource_key(SILVER)), LastChange(run="run-1", at=NOON))

@@ -283,7 +283,7 @@ class Rounds:
         schemas = [schema for walk in walks for schema in walk.step.schemas]
         return replace(
             self.environment,
-            schemas=tuple(schemas),
+            others=tuple(schemas),
             owns=tuple(str(name) for walk in walks for name in walk.step.removed),
         )
 

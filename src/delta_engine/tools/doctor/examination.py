@@ -254,7 +254,7 @@ def _check_catalogs(
         own += (QualifiedName(place.catalog, place.schema, name) for name in (HEADS, LOCKS))
     uses = catalog_uses(
         [model.qualified_name for model in project.models] if project else (),
-        project.synced_schemas if project else (),
+        [schema for schema in project.synced_others if isinstance(schema, Schema)] if project else (),
         own,
         creates_schemas=settings.policy.create_schemas,
     )
