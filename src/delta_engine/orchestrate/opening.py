@@ -163,7 +163,13 @@ def open_environment(
             notify=notify,
         ),
         protected_data=(
-            ProtectedData(backend.policies, runner, addressing, parallelism=settings.parallelism)
+            ProtectedData(
+                backend.policies,
+                runner,
+                addressing,
+                principals=backend.principals,
+                parallelism=settings.parallelism,
+            )
             if backend.policies is not None
             else None
         ),

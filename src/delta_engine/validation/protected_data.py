@@ -15,6 +15,7 @@ from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects.backfill_actions import FillColumn
 from delta_engine.aspects.columns import ColumnAdd
+from delta_engine.aspects.governed_tables import Governed, governed_after, governed_before
 from delta_engine.aspects.partitioning import VerifyRewrite
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import SetManaged
@@ -22,12 +23,13 @@ from delta_engine.aspects.tags import SetColumnTags
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.sql_runner import SqlRunner, query_each
 from delta_engine.errors import StatementError, UnsafePlanError
-from delta_engine.models import Column, Table
+from delta_engine.models import AbacPolicy, Column, PolicyFilter, Table
 from delta_engine.models.parts import NOTHING
 from delta_engine.models.types import is_same_type
 from delta_engine.sql.expressions import referenced_columns
 from delta_engine.sql.queries import sql_describe_history, sql_read_version
 from delta_engine.state.effective_policies import ROW_FILTER, EffectivePolicy, EffectivePolicyReader
+from delta_engine.state.principals import Principal, PrincipalReader
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.validation.rules import Problem, consent, plan_refusal
 
@@ -44,6 +46,7 @@ class ProtectedData:
     runner: SqlRunner
     addressing: Addressing
     _: KW_ONLY
+    principals: PrincipalReader | None = None
     parallelism: int = 4
 
     def refusals(
@@ -52,6 +55,8 @@ class ProtectedData:
         """Return why values must not be computed, table by table; no statement for tables without such a change.
 
         A `ConsentRefusal` is returned even if the policy allows the change: only these tables need the consent.
+        Policies that the engine manages are known: those that except its principal need no consent, and those that the
+        plan creates count.
 
         Args:
             models: what the tables become.
@@ -59,9 +64,14 @@ class ProtectedData:
         """
         by_key = {model.key: model for model in models}
         computed = [align for align in plan.align_tables if _is_about_values(align)]
+        if not computed:
+            return ()
+        managed = self._managed(plan, observed)
         problems = query_each(
             lambda align: tuple(
-                self._problems(align, by_key.get(align.table.key), observed.table(align.table), policy)
+                self._problems(
+                    align, by_key.get(align.table.key), observed.table(align.table), policy, managed
+                )
             ),
             computed,
             self.parallelism,
@@ -72,24 +82,41 @@ class ProtectedData:
             for problem in problems_of_align
         )
 
+    def _managed(self, plan: TablePlan, observed: CatalogState) -> _ManagedPolicies:
+        """Return the policies that the engine knows, as the plan leaves them."""
+        before = governed_before(plan, observed)
+        after = governed_after(plan, before)
+        if not after.policies or self.principals is None:
+            return _ManagedPolicies(before, after)
+        try:
+            names = {name for policy in after.policies.values() for name in policy.excepted}
+            return _ManagedPolicies(before, after, self.principals.principal(names))
+        except StatementError:  # then none is known to except it
+            return _ManagedPolicies(before, after)
+
     def _problems(
-        self, align: AlignTable, model: Table | None, observed: TableState, policy: Policy
+        self,
+        align: AlignTable,
+        model: Table | None,
+        observed: TableState,
+        policy: Policy,
+        managed: _ManagedPolicies,
     ) -> Iterator[Problem]:
         table = self.addressing.table(observed.former_name or align.table)
         may_compute = policy.allows(DestructiveKind.PROTECTED_DATA, align.table)
         try:
-            policies = self.policies.read(table)
+            policies = managed.reaching(align.table.key, self.policies.read(table))
         except StatementError as error:
             yield _unknown_policies(align, error)
             if not may_compute:
                 return
             mask = "a policy that cannot be read"
         else:
-            if policies:
-                yield _hiding_policies(align, policies)
+            if hiding := [reaching for reaching in policies if not managed.excepts_engine(reaching)]:
+                yield _hiding_policies(align, hiding)
                 if not may_compute:
                     return
-            mask = next((str(policy) for policy in policies if policy.policy_type != ROW_FILTER), "")
+            mask = next((str(reaching) for reaching in policies if reaching.policy_type != ROW_FILTER), "")
         if mask:
             yield from _exposed_columns(align, model, observed, mask)
         if not align.of_type(SetManaged):  # no version is compared
@@ -112,6 +139,36 @@ class ProtectedData:
                 f"{_COMPUTES} and verifies them by the table's versions, which cannot be read: {reason}",
                 "Run the engine on compute and as a principal that may read the table's history and travel in time.",
             )
+
+
+@dataclass(frozen=True, slots=True)
+class _ManagedPolicies:
+    """The policies whose definitions the engine knows, and its principal; None if that is unknown."""
+
+    before: Governed
+    after: Governed
+    principal: Principal | None = None
+
+    def reaching(self, table: str, effective: Sequence[EffectivePolicy]) -> tuple[EffectivePolicy, ...]:
+        """Return the policies that reach a table now, and those that reach it by the plan."""
+        reached = (*self.after.reaches(table), *self.after.reaches(table, self.before))
+        created = [_effective(reach.policy) for reach in reached if reach.policy is not None]
+        return tuple({_identity(policy): policy for policy in (*created, *effective)}.values())
+
+    def excepts_engine(self, policy: EffectivePolicy) -> bool:
+        """Whether the engine knows a policy, and that it excepts the engine's principal."""
+        known = {_identity(_effective(policy)): policy for policy in self.after.policies.values()}
+        excepted = known[_identity(policy)].excepted if _identity(policy) in known else ()
+        return self.principal is not None and self.principal.is_one_of(excepted)
+
+
+def _effective(policy: AbacPolicy) -> EffectivePolicy:
+    policy_type = ROW_FILTER if isinstance(policy.protection, PolicyFilter) else "COLUMN_MASK"
+    return EffectivePolicy(name=policy.name, policy_type=policy_type, securable=str(policy.scope))
+
+
+def _identity(policy: EffectivePolicy) -> tuple[str, str]:
+    return policy.name.lower(), policy.securable.lower()
 
 
 def tag_warnings(plan: TablePlan, models: Sequence[Table], observed: CatalogState) -> Iterator[str]:
