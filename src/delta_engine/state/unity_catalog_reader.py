@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from delta_engine.backends.sql_runner import Row, SqlRunner, query_threads
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
@@ -37,12 +37,14 @@ from delta_engine.state.unity_catalog.details import (
 from delta_engine.state.unity_catalog.governance import GovernanceListing, GovernanceReader
 from delta_engine.state.unity_catalog.governed_states import ask_functions, ask_policies
 from delta_engine.state.unity_catalog.information_schema import (
+    COLUMN_MASKS,
     INFORMATION_SCHEMA,
     KEY_COLUMN_USAGE,
     OF_PARTS,
     OF_SCHEMAS,
     OF_TABLES,
     REFERENTIAL_CONSTRAINTS,
+    ROW_FILTERS,
     SCHEMA_PRIVILEGES,
     SCHEMA_TAGS,
     TABLE_CONSTRAINTS,
@@ -65,6 +67,7 @@ from delta_engine.state.unity_catalog.show_grants import GrantedName, expected_g
 from delta_engine.state.unity_catalog.table_states import (
     TableRows,
     audit,
+    function_uses,
     is_manageable,
     relation_kind,
     require_manageable,
@@ -76,6 +79,7 @@ _ViewRows = Mapping[View, Sequence[Row]]
 _GrantRows = Mapping[str, Sequence[Row]]
 """The rows of grants, by the key of their table or schema."""
 
+_Uses: TypeAlias = tuple[tuple[str, str | None], ...]
 _State = TypeVar("_State")
 
 
@@ -229,7 +233,8 @@ class _CatalogReading:
         """Return the state of tables and schemas, and refusals."""
         names = [model.qualified_name for model in asked.tables]
         readable, refusals = _readable(names, tables, schemata if directly else {})
-        queried = (*OF_SCHEMAS, *OF_TABLES) if readable else OF_SCHEMAS
+        of_uses = (ROW_FILTERS, COLUMN_MASKS) if asked.functions else ()
+        queried = (*OF_SCHEMAS, *OF_TABLES) if readable else (*OF_SCHEMAS, *of_uses)
         queries = {view: pool.submit(self._views.query, view, schemata.keys()) for view in queried}
         of_tables = [pool.submit(query) for query in details.queries(readable)]
         of_schemas = {
@@ -254,6 +259,7 @@ class _CatalogReading:
             other_tables=tuple(others),
             audits={name.key: audit for name, audit in others.items()},
             schema_states=self._schema_states(schemata, views, granted, schema_answers),
+            function_uses=function_uses(self._catalog, *(views[view] for view in of_uses)) if of_uses else {},
         )
         return state, [*refusals, *of_grants, *unreadable]
 
@@ -369,7 +375,17 @@ def _combined(names: Sequence[QualifiedName], catalogs: Sequence[CatalogState]) 
         policies=_merged(catalog.policies for catalog in catalogs),
         other_routines=_merged(catalog.other_routines for catalog in catalogs),
         other_policies=_merged(catalog.other_policies for catalog in catalogs),
+        function_uses=_merged_uses(catalog.function_uses for catalog in catalogs),
     )
+
+
+def _merged_uses(parts: Iterable[Mapping[str, _Uses]]) -> Mapping[str, _Uses]:
+    """Return the uses of functions by the tables of several catalogs."""
+    merged: dict[str, _Uses] = {}
+    for part in parts:
+        for function, used in part.items():
+            merged[function] = (*merged.get(function, ()), *used)
+    return merged
 
 
 def _merged(parts: Iterable[Mapping[str, _State]]) -> Mapping[str, _State]:

@@ -20,11 +20,15 @@ from delta_engine.aspects.column_masks import SetColumnMask
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
 from delta_engine.aspects.kind import Kind
+from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.aspects.row_filters import SetRowFilter
 from delta_engine.errors import StatementError
 from delta_engine.models import (
+    AbacPolicy,
     ColumnMask,
     ForeignKey,
+    FunctionName,
+    PolicyName,
     QualifiedName,
     RowFilter,
     SchemaName,
@@ -33,6 +37,7 @@ from delta_engine.models import (
 )
 from delta_engine.models.constraints import referenced_table
 from delta_engine.sql.governance import full_function_name, sql_grant
+from delta_engine.sql.policies import policy_function
 from delta_engine.sql.text import sql_path
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
 from delta_engine.state.states import ABSENT, CatalogState, TableState
@@ -61,9 +66,10 @@ _KINDS = ("CATALOG", "SCHEMA", "TABLE")
 
 @dataclass(frozen=True, slots=True)
 class Securable:
-    """A catalog, a schema or a table, depending on the number of name parts."""
+    """A catalog, a schema or a table, depending on the number of name parts, or a function."""
 
     parts: tuple[str, ...]
+    is_function: bool = False
 
     def __str__(self) -> str:
         return f"{self.kind.lower()} {'.'.join(self.parts)}"
@@ -71,7 +77,7 @@ class Securable:
     @property
     def kind(self) -> str:
         """The keyword of its kind in GRANT."""
-        return _KINDS[len(self.parts) - 1]
+        return "FUNCTION" if self.is_function else _KINDS[len(self.parts) - 1]
 
     @property
     def address(self) -> str:
@@ -80,9 +86,13 @@ class Securable:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """The dotted names of the object and its parents, in lower case, the object first."""
+        """The dotted names of the object and its parents, in lower case, the object first.
+
+        A function's has its kind in front, because a table may have its name.
+        """
         parts = [part.lower() for part in self.parts]
-        return tuple(".".join(parts[:length]) for length in range(len(parts), 0, -1))
+        own, *above = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+        return (_function_level(own) if self.is_function else own, *above)
 
     def grant(self, right: Right, principal: str) -> str:
         """Return the statement that grants a right on it."""
@@ -108,8 +118,14 @@ class Verdict(Enum):
 
 
 def securable(name: SecurableName) -> Securable:
-    """Return what a name names."""
-    return Securable(astuple(name))
+    """Return what a name names; of a policy its scope, on which all rights on it are."""
+    if isinstance(name, PolicyName):
+        return Securable(tuple(name.scope.name.split(".")))
+    return Securable(astuple(name), is_function=isinstance(name, FunctionName))
+
+
+def _function_level(key: str) -> str:
+    return f"{FunctionName.kind} {key}"
 
 
 def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
@@ -133,15 +149,21 @@ def _asked(
     kind: Kind, plan: TablePlan, observed: CatalogState
 ) -> Iterator[tuple[Securable, Requirement | None]]:
     """Yield the requirements of the changes of one kind."""
-    made = {create.name.key for create in plan.changes if isinstance(create, Create)}
+    made = {
+        level
+        for create in plan.changes
+        if isinstance(create, Create) and not isinstance(create.name, PolicyName)
+        for level in securable(create.name).levels[:1]
+    }
     for create in plan.of_kind(Create, kind.word):
-        above = Securable(astuple(create.name)[:-1])
+        on = securable(create.name)
+        above = on if isinstance(create.name, PolicyName) else Securable(on.parts[:-1])
         if above.levels[0] not in made:
             yield above, kind.create_right
         if isinstance(create.desired, Table):
             yield from _references(create.table, create.desired.foreign_keys, observed)
     for align in plan.of_kind(Align, kind.word):
-        if align.name.key in made:
+        if securable(align.name).levels[0] in made:
             continue
         state = observed.of(align.name)
         former = state.former_name if isinstance(state, TableState) else None
@@ -159,8 +181,18 @@ def _right(kind: Kind, action: Action) -> Requirement | None:
 
 
 def functions_of(plan: TablePlan) -> tuple[QualifiedName, ...]:
-    """Return the functions of new row filters and column masks, sorted; each needs EXECUTE."""
+    """Return the functions of new row filters, masks and policies, sorted; each needs EXECUTE.
+
+    The principal owns those that the plan creates.
+    """
     functions: set[QualifiedName] = set()
+    for change in plan.changes:
+        policies = [change.desired] if isinstance(change, Create) else []
+        policies += (
+            [action.desired for action in change.of_type(ReplacePolicy)] if isinstance(change, Align) else []
+        )
+        named = (policy_function(policy) for policy in policies if isinstance(policy, AbacPolicy))
+        functions |= {QualifiedName(*function.parts) for function in named}
     for create in plan.create_tables:
         masks = [column.mask for column in create.desired.columns]
         functions |= _functions(create.table, [create.desired.row_filter, *masks])
@@ -169,7 +201,8 @@ def functions_of(plan: TablePlan) -> tuple[QualifiedName, ...]:
         changed = [action.desired for action in align.of_type(SetColumnMask)]
         filters = [action.desired for action in align.of_type(SetRowFilter)]
         functions |= _functions(align.table, [*filters, *changed, *added])
-    return tuple(sorted(functions, key=lambda name: name.key))
+    made = {create.name.key for create in plan.of_kind(Create, FunctionName.kind)}
+    return tuple(sorted((name for name in functions if name.key not in made), key=lambda name: name.key))
 
 
 def locations_of(plan: TablePlan) -> tuple[str, ...]:
@@ -272,7 +305,12 @@ def _holders(observed: CatalogState) -> Mapping[str, Permissions]:
         key: Permissions(owner=state.owner, grants=state.grants)
         for key, state in observed.schema_states.items()
     }
-    return MappingProxyType({**schemas, **tables})
+    functions = {
+        _function_level(key): Permissions(owner=state.owner, grants=state.grants)
+        for key, state in observed.functions.items()
+        if state.exists
+    }
+    return MappingProxyType({**schemas, **tables, **functions})
 
 
 _WARNED_OF: Final = frozenset({Right.MANAGE, Right.APPLY_TAG})

@@ -15,19 +15,36 @@ from delta_engine.aspects.aspect import Right
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError
-from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, Schema, Table
+from delta_engine.models import (
+    AbacPolicy,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Function,
+    Parameter,
+    PolicyFilter,
+    PolicyScope,
+    PrimaryKey,
+    QualifiedName,
+    Schema,
+    Table,
+)
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
+from delta_engine.sql.functions import sql_create_function
+from delta_engine.state.catalog_reader import Other
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
+from delta_engine.state.states import CatalogState
 from delta_engine.validation.needed_rights import (
     REQUIREMENTS,
     Need,
     RightsAtHand,
     Securable,
     Verdict,
+    functions_of,
     needs,
     rights_at_hand,
     rights_warnings,
@@ -79,10 +96,13 @@ class Catalog:
         stored = self.fake.tables["dev.silver.orders"]
         self.fake.tables["dev.silver.orders"] = replace(stored, state=replace(stored.state, **parts))
 
-    def warnings(self, model: Table, *declared: Schema) -> list[str]:
-        observed = self.fake.snapshot([model], declared)
-        plan = TablePlanner(Policy()).plan([model, *declared], observed, {})
+    def warnings(self, model: Table, *declared: Other) -> list[str]:
+        plan, observed = self.planned(model, *declared)
         return list(rights_warnings(PrincipalReader(self), plan, observed))
+
+    def planned(self, model: Table, *declared: Other) -> tuple[TablePlan, CatalogState]:
+        observed = self.fake.snapshot([model], declared)
+        return TablePlanner(Policy()).plan([model, *declared], observed, {}), observed
 
 
 @pytest.fixture
@@ -272,3 +292,37 @@ def test_runs_warn_before_anything_is_applied(catalog: Catalog, tmp_path: Path) 
         assert [GRANT in note for note in notes] == [True]
         assert notes[0] in apply_planned(run, planned).report.warnings
     assert len(plan_unlocked(engine, [orders(cluster_by=["n"])]).warnings) == 1
+
+
+MASK = Function("dev", "silver", "orders", "string", "upper(x)", [Parameter("x", "string")])
+FILTER = AbacPolicy(
+    "rows", PolicyScope("table", "dev.silver.orders"), PolicyFilter("dev.silver.orders"), ["account users"]
+)
+
+
+def test_a_changed_function_needs_its_owner_and_not_that_of_a_table_of_its_name(catalog: Catalog) -> None:
+    catalog.fake.by_hand(sql_create_function(MASK), user=ANN)
+    catalog.own(BOB)
+    (warning,) = catalog.warnings(orders(), replace(MASK, body="lower(x)"))
+    assert warning == (
+        "function dev.silver.orders: CREATE OR REPLACE FUNCTION needs ownership or MANAGE, which bob@example.com may "
+        "lack (the owner is ann@example.com). If so: GRANT MANAGE ON FUNCTION `dev`.`silver`.`orders` TO "
+        "`bob@example.com`"
+    )
+    catalog.fake.functions[MASK.key] = replace(catalog.fake.functions[MASK.key], owner=BOB)
+    assert catalog.warnings(orders(), replace(MASK, body="lower(x)")) == []
+
+
+def test_a_policy_needs_manage_on_its_scope_and_execute_on_its_function(catalog: Catalog) -> None:
+    plan, observed = catalog.planned(orders(), FILTER)
+    (need,) = needs(plan, observed)
+    assert (str(need.securable), need.statements) == ("table dev.silver.orders", ("CREATE POLICY",))
+    assert functions_of(plan) == (QualifiedName("dev", "silver", "orders"),)
+    catalog.own(BOB)
+    assert catalog.warnings(orders(), FILTER) == []
+    with_function, observed = catalog.planned(orders(), FILTER, MASK)
+    assert functions_of(with_function) == ()
+    assert {str(need.securable) for need in needs(with_function, observed)} == {
+        "table dev.silver.orders",
+        "schema dev.silver",
+    }

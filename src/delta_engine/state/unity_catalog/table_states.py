@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +22,7 @@ from delta_engine.models.types import (
     inside,
     rebuilt,
 )
+from delta_engine.sql.governance import full_function_name
 from delta_engine.sql.text import shown_type
 from delta_engine.state.audits import Audit
 from delta_engine.state.interpretation import not_a_delta_table
@@ -152,6 +153,20 @@ def _row_filter(rows: TableRows) -> RowFilter | None:
 
 def _mask(row: Row) -> ColumnMask:
     return ColumnMask(_function(row, "mask"), _list(views.spelled(row, "using_columns", "mask_col_usage")))
+
+
+def function_uses(
+    catalog: str, row_filters: Iterable[Row], masks: Iterable[Row]
+) -> Mapping[str, tuple[tuple[str, str | None], ...]]:
+    """Return the tables and columns of a catalog that functions filter and mask; see `CatalogState.function_uses`."""
+    uses: dict[str, set[tuple[str, str | None]]] = defaultdict(set)
+    of_columns = ((row, _function(row, "mask"), str(row["column_name"]).lower()) for row in masks)
+    of_rows = ((row, _function(row, "filter"), None) for row in row_filters)
+    for row, function, column in (*of_columns, *of_rows):
+        schema = views.spelled(row, "table_schema", "schema_name")
+        table = QualifiedName(catalog, str(schema), str(row["table_name"]))
+        uses[full_function_name(function, table).key].add((table.key, column))
+    return {key: tuple(sorted(used, key=str)) for key, used in uses.items()}
 
 
 def _list(value: object) -> tuple[str, ...]:

@@ -261,3 +261,21 @@ def test_a_function_and_a_table_of_one_name_keep_their_own_grants(catalog: FakeU
     state = UnityCatalogReader(catalog).snapshot([table], [MASK])
     assert state.table(table.qualified_name).grants == table.grants
     assert state.functions[MASK.key].grants == MASK.grants
+
+
+def test_a_snapshot_with_functions_has_all_masks_and_filters_of_the_catalog(
+    catalog: FakeUnityCatalog,
+) -> None:
+    mask = "`dev`.`governance`.`mask_email`"
+    catalog.run(f"CREATE TABLE `dev`.`silver`.`undeclared` (`id` INT, `Mail` STRING MASK {mask}) USING delta")
+    catalog.run("ALTER TABLE `dev`.`silver`.`t` SET ROW FILTER `dev`.`governance`.`mine` ON ()")
+    catalog.questions.clear()
+    state = UnityCatalogReader(catalog).snapshot([], [MASK])
+    assert state.function_uses == {
+        MASK.key: (("dev.silver.undeclared", "mail"),),
+        MINE.key: (("dev.silver.t", None),),
+    }
+    assert len(asked(catalog, ".column_masks", ".row_filters")) == 2
+    catalog.questions.clear()
+    assert UnityCatalogReader(catalog).snapshot([TABLE], [MASK]).function_uses == state.function_uses
+    assert len(asked(catalog, ".column_masks", ".row_filters")) == 2
