@@ -16,18 +16,26 @@ from delta_engine.config.loading import load_declared
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import (
+    AbacPolicy,
     CheckConstraint,
     Column,
     ColumnMask,
     ForeignKey,
+    Function,
+    FunctionLanguage,
     Identity,
+    Parameter,
     Part,
+    PolicyFilter,
+    PolicyMask,
+    PolicyScope,
     PrimaryKey,
     RowFilter,
     Schema,
     Securable,
     Table,
 )
+from delta_engine.models.policies import ScopeKind
 from tests.builders.strategies import kept_types, privileges, texts
 
 Drawn = TypeVar("Drawn")
@@ -168,6 +176,57 @@ def schema_contents(draw: st.DrawFn, catalog: str, name: str) -> Schema:
     )
 
 
+@st.composite
+def functions(draw: st.DrawFn, names: st.SearchStrategy[str] = hostile_names) -> Function:
+    """Draw a function with hostile texts everywhere; its names come from `names`."""
+    return Function(
+        draw(names),
+        draw(names),
+        draw(names),
+        draw(kept_types),
+        draw(hostile_names | st.lists(hostile_texts, min_size=1, max_size=3).map("\n".join).filter(bool)),
+        draw(st.lists(parameters, max_size=3, unique_by=lambda parameter: parameter.key)),
+        language=draw(st.sampled_from(FunctionLanguage)),
+        is_deterministic=draw(st.sampled_from([None, True, False])),
+        comment=draw(hostile_texts),
+        tags=draw(mappings),
+        owner=draw(maybe),
+        grants=draw(st.dictionaries(hostile_texts, privileges, max_size=2)),
+    )
+
+
+parameters = st.builds(Parameter, hostile_texts, kept_types, maybe, hostile_texts)
+
+
+scope_names = hostile_names.filter(lambda name: "." not in name)
+
+scopes = st.integers(1, 3).flatmap(
+    lambda count: st.lists(scope_names, min_size=count, max_size=count).map(
+        lambda names: PolicyScope([*ScopeKind][len(names) - 1], ".".join(names))
+    )
+)
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> AbacPolicy:
+    """Draw a policy with hostile texts everywhere."""
+    function, using = draw(hostile_texts), draw(st.lists(hostile_texts, max_size=2))
+    protections: list[PolicyMask | PolicyFilter] = [
+        PolicyMask(function, draw(hostile_texts), using),
+        PolicyFilter(function, using),
+    ]
+    return AbacPolicy(
+        draw(hostile_names),
+        draw(scopes),
+        draw(st.sampled_from(protections)),
+        draw(st.lists(hostile_texts, max_size=2)),
+        excepted=draw(st.lists(hostile_texts, max_size=2)),
+        match=draw(mappings),
+        when=draw(maybe),
+        comment=draw(hostile_texts),
+    )
+
+
 def as_checks(expressions: Mapping[str, str]) -> tuple[CheckConstraint, ...]:
     return tuple(CheckConstraint(name, text) for name, text in expressions.items())
 
@@ -206,6 +265,12 @@ def declared_in_yaml(text: str, settings: Settings) -> Declared:
 def load_python(text: str, settings: Settings) -> tuple[Table, ...]:
     """Return the tables that a module with this text declares; see `declared_in_python`."""
     return declared_in_python(text, settings)[0]
+
+
+def all_declared_in_yaml(text: str, settings: Settings) -> tuple[Securable, ...]:
+    """Return what a model file with this text declares, by way of the file."""
+    (settings.project_dir / "models" / "m.yml").write_bytes(text.encode("utf-8"))
+    return load_declared(settings).models
 
 
 def _tables_and_schemas(settings: Settings) -> Declared:

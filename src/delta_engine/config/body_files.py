@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from delta_engine.config.yaml_documents import decoded
-from delta_engine.errors import ConfigError, SourceLocation
-from delta_engine.models.functions import Function
+from delta_engine.errors import ConfigError
+from delta_engine.models import Function, subject
 from delta_engine.sql.function_bodies import MAX_BODY_BYTES
 
 
@@ -28,15 +28,12 @@ def with_body(function: Function, project: Path) -> Function:
         ConfigError: it has both or neither of `body` and `body_file`, or the file is not a plain, small UTF-8 file
             inside the project.
     """
-    subject = f"function {function.qualified_name}"
     if function.body_file is None:
         if function.body:
             return function
-        raise _refused(
-            function, f"{subject} has no body", "Write body, or body_file with the path of a file."
-        )
+        raise _refused(function, "it has no body", "Write body, or body_file with the path of a file.")
     if function.body:
-        raise _refused(function, f"{subject} has body and body_file", "Remove one of the two.")
+        raise _refused(function, "it has body and body_file", "Remove one of the two.")
     file = _inside(function, project)
     return replace(function, body=_text(function, file))
 
@@ -112,5 +109,4 @@ def _bytes(file: Path) -> bytes:
 
 
 def _refused(function: Function, reason: str, fix: str) -> ConfigError:
-    place = function.declared_at
-    return ConfigError(reason, location=place and SourceLocation(place.file, place.line), way_out=fix)
+    return ConfigError(reason, **subject(function.qualified_name), location=function.declared_at, way_out=fix)

@@ -34,7 +34,7 @@ from delta_engine.config.yaml_layout import (
     with_unix_lines,
 )
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, raise_all
-from delta_engine.models import ForeignKey, Function, QualifiedName, Securable, Table
+from delta_engine.models import ForeignKey, Function, QualifiedName, Securable, Table, subject
 from delta_engine.models.constraints import referenced_table
 from delta_engine.telemetry.visible import plural
 
@@ -310,12 +310,7 @@ def _refusal(edit: ModelEdit, reason: str, way_out: str = "") -> ConfigError:
 
 
 def _about(model: Securable, reason: str, way_out: str) -> ConfigError:
-    if isinstance(model, Table):
-        return ConfigError(
-            reason, table=str(model.qualified_name), location=model.declared_at, way_out=way_out
-        )
-    name = model.qualified_name
-    return ConfigError(f"{name.kind} {name}: {reason}", location=model.declared_at, way_out=way_out)
+    return ConfigError(reason, **subject(model.qualified_name), location=model.declared_at, way_out=way_out)
 
 
 def replace_files(contents: Mapping[Path, bytes]) -> None:

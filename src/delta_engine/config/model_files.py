@@ -11,7 +11,7 @@ import msgspec
 
 from delta_engine.aspects.facet import REQUIRED, Facet
 from delta_engine.aspects.kind import Kind
-from delta_engine.config.model_text import COLUMN_FIELDS, FIELDS, LISTS, Fields, alternatives
+from delta_engine.config.model_text import COLUMN_FIELDS, FIELDS, LISTS, NAMES, Fields, alternatives
 from delta_engine.config.yaml_documents import Document, DocumentPath
 from delta_engine.errors import ConfigError, RefusedError, unknown
 from delta_engine.models import Column, FunctionName, Part, PolicyName, QualifiedName, Securable, Table
@@ -33,9 +33,7 @@ def models_in(document: Document) -> Iterator[Securable | RefusedError]:
                 yield _model(kind, document, (key, position), value)
             except RefusedError as refusal:
                 for refused in refusal.refusals:
-                    if kind.model is Table:
-                        refused.table = refused.table or _declared_name(value)
-                    yield refused
+                    yield _named(refused, kind, value)
 
 
 def model_lists(document: Document) -> Mapping[str, Sequence[Any]]:
@@ -51,10 +49,15 @@ def model_lists(document: Document) -> Mapping[str, Sequence[Any]]:
     return lists
 
 
-def _declared_name(value: object) -> str | None:
-    if not isinstance(value, dict):
-        return None
-    return ".".join(str(value.get(part, "?")) for part in ("catalog", "schema", "name"))
+def _named(refused: RefusedError, kind: Kind, value: object) -> RefusedError:
+    """Return a refusal that names the model."""
+    if isinstance(value, dict) and not (refused.table or refused.securable):
+        name = ".".join(str(value.get(field.key, "?")) for field in NAMES[kind.word])
+        if kind.model is Table:
+            refused.table = name
+        else:
+            refused.securable = f"{kind.word} {name}"
+    return refused
 
 
 def _shape(name: str, fields: Fields, own: Mapping[str, Any] = MappingProxyType({})) -> Any:

@@ -56,7 +56,7 @@ def written_values(fields: Fields, model: Securable | Column) -> dict[str, Writt
     return {
         field.key: value
         for field, value in values
-        if value is not None and value != field.form.write(field.absent)
+        if value is not None and (field.default == REQUIRED or value != field.form.write(field.absent))
     }
 
 
@@ -302,16 +302,17 @@ _TABLE_FIELDS: Fields = (
     *_others,
 )
 
-_NAMES: Final[Mapping[str, Fields]] = {
+NAMES: Final[Mapping[str, Fields]] = {
     SchemaName.kind: (_CATALOG, _required("name", "schema_name", "the schema", _NAME)),
     FunctionName.kind: (_CATALOG, _SCHEMA, _required("name", "function_name", "the function", _NAME)),
     QualifiedName.kind: (_CATALOG, _SCHEMA, _required("name", "table_name", "the table", _NAME)),
     PolicyName.kind: (_required("name", "name", "the policy", _NAME),),
 }
+"""The keys of each kind that name a model."""
 
 FIELDS: Final[Mapping[str, Fields]] = {
     kind.word: (
-        *_NAMES[kind.word],
+        *NAMES[kind.word],
         *(_TABLE_FIELDS if kind.word == QualifiedName.kind else _written(kind.facets)),
     )
     for kind in KINDS

@@ -15,7 +15,7 @@ from delta_engine.aspects import COLUMN_FACETS
 from delta_engine.aspects.facet import Facet, TextChange
 from delta_engine.config.model_text import fields_of
 from delta_engine.errors import ConfigError, SourceLocation, unknown
-from delta_engine.models import Securable, Table
+from delta_engine.models import NO_SUBJECT, Securable, Subject, Table, subject
 
 SomeModel = TypeVar("SomeModel", bound=Securable)
 
@@ -24,9 +24,9 @@ _OF_ENVIRONMENT = re.compile(r"\$\{env:(\w+)\}")
 
 
 def substitute(
-    text: str, variables: Mapping[str, str], location: SourceLocation | None, table: str | None = None
+    text: str, variables: Mapping[str, str], location: SourceLocation | None, of: Subject = NO_SUBJECT
 ) -> str:
-    """Return the text with variables filled in; refuse undefined ones."""
+    """Return the text with variables filled in; refuse undefined ones. `of` names the model that has the text."""
 
     def value(reference: re.Match[str]) -> str:
         if reference[0] == "$${":
@@ -34,7 +34,7 @@ def substitute(
         name = reference[1].strip()
         if name not in variables:
             reason, way_out = unknown("variable", name, variables)
-            raise ConfigError(reason, table=table, location=location, way_out=way_out)
+            raise ConfigError(reason, **of, location=location, way_out=way_out)
         return variables[name]
 
     return _REFERENCE.sub(value, text)
@@ -72,17 +72,15 @@ def secrets_in(
 
 def fill_in(model: SomeModel, variables: Mapping[str, str]) -> SomeModel:
     """Return a model with variables filled in; refuse undefined ones."""
-    table = str(model.qualified_name) if isinstance(model, Table) else None
+    about, place = subject(model.qualified_name), model.declared_at
 
     def fill(text: str) -> str:
-        return substitute(text, variables, model.declared_at, table)
+        return substitute(text, variables, place, about)
 
     try:
         return with_texts(model, names=fill, values=fill)
-    except ValueError as error:  # a name is not of its form after all
-        raise ConfigError(
-            f"{model.qualified_name.kind} {model.qualified_name}: {error}", location=model.declared_at
-        ) from None
+    except ValueError as error:  # a variable made a name of another form
+        raise ConfigError(str(error), **about, location=place) from None
 
 
 def spelled(model: SomeModel, catalog: str) -> SomeModel:

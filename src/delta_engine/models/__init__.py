@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias, TypedDict
 
 from delta_engine.errors import InvalidModelError, SourceLocation
 from delta_engine.models.columns import Column, calling_line
@@ -56,6 +56,7 @@ from delta_engine.models.types import NOT_MANAGED, first_unsupported
 __all__ = [
     "AUTO",
     "DEFAULT_TABLE_PROPERTIES",
+    "NO_SUBJECT",
     "OPTIMIZATION_SETTINGS",
     "AbacPolicy",
     "CheckConstraint",
@@ -85,6 +86,7 @@ __all__ = [
     "Table",
     "Using",
     "read_only",
+    "subject",
 ]
 
 DEFAULT_TABLE_PROPERTIES: Mapping[str, str] = MappingProxyType({})
@@ -302,6 +304,23 @@ SecurableName: TypeAlias = QualifiedName | SchemaName | FunctionName | PolicyNam
 
 Securable: TypeAlias = Table | Schema | Function | AbacPolicy
 """A model of any kind."""
+
+
+class Subject(TypedDict):
+    """The keyword arguments of a refusal that name what it is about."""
+
+    table: str | None
+    securable: str | None
+
+
+NO_SUBJECT: Final[Subject] = {"table": None, "securable": None}
+
+
+def subject(name: SecurableName) -> Subject:
+    """Return what a refusal is about."""
+    if isinstance(name, QualifiedName):
+        return {"table": str(name), "securable": None}
+    return {"table": None, "securable": f"{name.kind} {name}"}
 
 
 def _to_primary_key(value: PrimaryKey | Sequence[str] | None) -> PrimaryKey | None:

@@ -23,7 +23,7 @@ from delta_engine.aspects.table_features import ContradictFeature, EnableTableFe
 from delta_engine.aspects.table_names import rename_statement
 from delta_engine.backends.capabilities import DATABRICKS, Capabilities, Feature
 from delta_engine.errors import UnsafePlanError
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, Table, subject
 from delta_engine.models.nested_types import Widening, has_not_null_field, lengths_inside
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, uses_type
 from delta_engine.sql.tables import sql_location, sql_register_table, sql_undrop_table
@@ -41,7 +41,6 @@ from delta_engine.validation.rules import (
     of_each_alignment,
     plan_refusal,
     quoted_text,
-    subject,
     unfit_key_columns,
     without_consent,
 )

@@ -9,12 +9,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, Protocol, TypedDict, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from delta_engine.actions import Align, AlignTable, Create, Drop, SomeAction, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.errors import InvalidModelError, RefusedError, SourceLocation, UnsafePlanError
-from delta_engine.models import Column, Part, PolicyName, QualifiedName, Securable, SecurableName, Table
+from delta_engine.models import (
+    Column,
+    Part,
+    PolicyName,
+    Securable,
+    SecurableName,
+    Table,
+    subject,
+)
 from delta_engine.models.constraints import MAX_NAME_LENGTH
 from delta_engine.telemetry.context import spoken
 from delta_engine.telemetry.visible import code_points
@@ -52,20 +60,6 @@ class PlanRule(Protocol):
     def check(self, plan: TablePlan, policy: Policy) -> Iterable[UnsafePlanError]:
         """Yield a refusal per violation that the policy does not allow."""
         ...
-
-
-class Subject(TypedDict):
-    """The keyword arguments of a refusal that name what it is about."""
-
-    table: str | None
-    securable: str | None
-
-
-def subject(name: SecurableName) -> Subject:
-    """Return what a refusal is about."""
-    if isinstance(name, QualifiedName):
-        return {"table": str(name), "securable": None}
-    return {"table": None, "securable": f"{name.kind} {name}"}
 
 
 def model_refusal(

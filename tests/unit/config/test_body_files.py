@@ -72,8 +72,8 @@ def test_the_folder_may_be_the_current_one(project: Path, monkeypatch: pytest.Mo
 
 
 def test_both_or_neither_body_is_refused(project: Path) -> None:
-    assert refusal_of(project, body="return 1") == "function dev.governance.clean_iban has body and body_file"
-    assert refusal_of(project, body_file=None) == "function dev.governance.clean_iban has no body"
+    assert refusal_of(project, body="return 1") == "it has body and body_file"
+    assert refusal_of(project, body_file=None) == "it has no body"
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delta_engine.config.model_writer import python_models, yaml_models
-from delta_engine.models import Column, PrimaryKey, Schema, Table
+from delta_engine.models import AbacPolicy, Column, Function, PrimaryKey, Schema, Securable, Table
 from tests.builders.models import WORKED_MODEL
 from tests.projects.models import (
     HOSTILE,
+    all_declared_in_python,
+    all_declared_in_yaml,
     declared_in_python,
     declared_in_yaml,
+    functions,
     hostile_texts,
     load_python,
     load_yaml,
+    policies,
     schemas,
     settings_of,
     tables,
@@ -69,3 +73,14 @@ def test_written_models_load_alike(
         expected = (tuple(written), tuple(beside))
         assert declared_in_yaml(yaml_models(written, variables, beside), project) == expected
         assert declared_in_python(python_models(written, variables, beside), project) == expected
+
+
+@settings(deadline=None)
+@given(st.lists(functions(), min_size=1, max_size=3), st.lists(policies(), max_size=2), tables(), variables)
+def test_written_functions_and_policies_load_alike(
+    written: list[Function], beside: list[AbacPolicy], table: Table, variables: dict[str, str]
+) -> None:
+    models: tuple[Securable, ...] = (*written, table, *beside)
+    with temporary_settings(variables) as project:
+        assert all_declared_in_yaml(yaml_models(models, variables), project) == models
+        assert all_declared_in_python(python_models(models, variables), project) == models
