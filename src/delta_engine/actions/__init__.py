@@ -415,6 +415,12 @@ class TablePlan:
         return tuple(kept.name for kept in self.of_kind(Keep, "schema"))
 
     @property
+    def kept_others(self) -> tuple[SecurableName, ...]:
+        """Everything else that is no longer declared, and stays, sorted by name."""
+        kept = (change.name for change in self.changes if isinstance(change, Keep))
+        return tuple(name for name in kept if name.kind != "table")
+
+    @property
     def alignments(self) -> tuple[Align[Any], ...]:
         """The alignments of all securables."""
         return tuple(change for change in self.changes if isinstance(change, Align))

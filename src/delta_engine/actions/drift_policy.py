@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from enum import Enum, unique
+from typing import Final
 
 from delta_engine.actions.policy import matches_any, matches_glob
 from delta_engine.errors import SourceLocation
@@ -85,6 +86,15 @@ class DriftKind(Enum):
     POLICY_CHANGED = ("policy_changed", Severity.HIGH)
     POLICY_COMMENT = ("policy_comment", Severity.LOW)
     UNMANAGED = ("unmanaged", Severity.LOW)
+
+
+DELETIONS: Final[Mapping[str, DriftKind]] = {
+    "table": DriftKind.TABLE_DELETED,
+    "schema": DriftKind.SCHEMA_DELETED,
+    "function": DriftKind.FUNCTION_DELETED,
+    "policy": DriftKind.POLICY_DELETED,
+}
+"""The deletions by the kinds of securables. Deleted objects have no history, and the catalog keeps no trace of them."""
 
 
 @unique

@@ -338,6 +338,12 @@ def parts_after_column_definitions(desired: Table) -> Iterator[Change]:
     yield from (difference.change for difference in differences(Comparison.of(desired, made)))
 
 
+def parts_of_new(desired: Securable) -> Iterator[Change]:
+    """Yield everything that a model without columns declares."""
+    missing = kind_of(desired).state(exists=False)
+    yield from (difference.change for difference in differences(Comparison.of(desired, missing)))
+
+
 def _relevant(comparison: AnyComparison) -> Sequence[Aspect[Any, Any, Any]]:
     desired, kind = comparison.desired, kind_of(comparison.desired)
     relevant = _ASPECTS_BESIDES_COLUMNS[kind.word] if comparison.has_equal_columns else kind.aspects

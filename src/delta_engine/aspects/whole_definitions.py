@@ -78,7 +78,7 @@ class DefinitionPart:
         desired, observed = self.of_model(comparison.desired), self.of_state(comparison.observed)
         if not self.is_managed(desired) or self.is_same(desired, observed):
             return False
-        is_hidden = self.may_be_hidden and observed is None
+        is_hidden = self.may_be_hidden and observed is None and comparison.observed.exists
         if comparison.declared is None or comparison.baseline is None:
             return not is_hidden
         if not self.is_same(desired, self.of_model(comparison.declared)):

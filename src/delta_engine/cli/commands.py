@@ -28,7 +28,7 @@ from delta_engine.config.consents import REASON_TO_WRITE
 from delta_engine.config.editor_schemas import EDITOR_SCHEMAS, editor_schema
 from delta_engine.config.settings import Settings
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.drift.drifted_resources import ComparedResource, drifted_others, drifted_tables
+from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.errors import InvalidCommandError, RefusedError, engine_version, raise_all, unknown
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.changed_tables import ChangedProject, since_commit
@@ -272,7 +272,7 @@ def accept_drift(context: Context, options: Options, *, yes: bool) -> None:
         drifted = acceptable(project, report, print_note)
         for drifted_resource in drifted:
             _print_findings(drifted_resource)
-        counted = counted_resources(len(drifted_others(drifted)), len(drifted_tables(drifted)))
+        counted = counted_resources(resource.name.kind for resource in drifted)
         say(f"{environment.name}: {counted} to accept")
         if not drifted:
             return

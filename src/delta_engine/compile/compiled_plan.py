@@ -8,7 +8,8 @@ from enum import Enum, IntEnum
 from itertools import chain
 
 from delta_engine.actions import CarriedAction, Hazard, Phase
-from delta_engine.models import QualifiedName, SecurableName
+from delta_engine.models import SchemaName, SecurableName
+from delta_engine.ownership.recorded import planning_key
 
 _REPEATABLE = frozenset(
     {
@@ -75,8 +76,8 @@ class Step:
 
     @property
     def table_key(self) -> str:
-        """The key of the table; empty for a schema."""
-        return self.name.key if isinstance(self.name, QualifiedName) else ""
+        """The key of the table; for a function or policy, that of the resource; empty for a schema."""
+        return "" if isinstance(self.name, SchemaName) else planning_key(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +98,7 @@ class CompiledPlan:
         )
 
     def sql_by_table(self) -> Mapping[str, Sequence[str]]:
-        """Return the statements by table key; those of schemas have the empty key."""
+        """Return the statements by `Step.table_key`."""
         statements_by_table: dict[str, list[str]] = {}
         for step in self.steps:
             if step.statements:

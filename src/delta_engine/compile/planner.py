@@ -29,7 +29,7 @@ from delta_engine.compile.keys import dropped_tables, with_referencing_keys
 from delta_engine.compile.rewriting import with_lost_parts
 from delta_engine.models import Function, QualifiedName, Schema, SchemaName, Securable, SecurableName, Table
 from delta_engine.models.constraints import resolved
-from delta_engine.ownership.recorded import Recorded, resource_key
+from delta_engine.ownership.recorded import Recorded, planning_key, resource_key
 from delta_engine.state.states import CatalogState, RelationKind
 from delta_engine.telemetry.garbage import no_garbage_collection
 
@@ -156,7 +156,7 @@ class TablePlanner:
             if resource_key(schema) not in declared and _exists(schema, state) is False:
                 yield Create(Schema(*parts))
         for model in others:
-            yield from self._declared(model, state, records.get(_record_key(model.qualified_name)))
+            yield from self._declared(model, state, records.get(planning_key(model.qualified_name)))
 
     def _retired(
         self,
@@ -193,11 +193,6 @@ class TablePlanner:
             yield Create(model)
         if actions:
             yield Align(name, actions, model.declared_at)
-
-
-def _record_key(name: SecurableName) -> str:
-    """Return the key of a record: that of its resource for functions and policies, since a table may have its name."""
-    return name.key if isinstance(name, QualifiedName | SchemaName) else resource_key(name)
 
 
 def _exists(name: SecurableName, state: CatalogState) -> bool | None:

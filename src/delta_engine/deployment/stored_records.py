@@ -36,6 +36,7 @@ from delta_engine.ownership.recorded import (
     Status,
     is_of_table,
     not_shown,
+    resource_id,
 )
 
 
@@ -288,7 +289,7 @@ def resource_of(record: AnyRecord) -> Resource:
         "unknown": record.unknown.get("details"),
     }
     frame: dict[str, Any] = {
-        "id": record.name.dotted if isinstance(record.name, PolicyName) else str(record.name),
+        "id": resource_id(record.name),
         "deployed_at": record.deployed_at,
         "deployed_by": record.deployed_by,
         "config_checksum": record.config_checksum,

@@ -16,7 +16,7 @@ from delta_engine.drift.drift_report import DriftReport, PastReport
 from delta_engine.drift.drifted_resources import Attribution
 from delta_engine.errors import StatementError
 from delta_engine.models.types import AtomicType
-from delta_engine.report.run_report import RunError, RunReport, SchemaRun, TableRun, TableStatus
+from delta_engine.report.run_report import ResourceRun, RunError, RunReport, SchemaRun, TableRun, TableStatus
 from delta_engine.sql.columns import sql_column_definition
 from delta_engine.sql.tables import sql_create_table
 from delta_engine.sql.text import idents, sql_literal
@@ -218,12 +218,13 @@ def _run_rows(report: RunReport) -> Iterator[Mapping[str, Value]]:
         "operation": report.operation,
         "started_at": report.started_at,
     }
-    for schema in report.schemas:
-        yield {"row_type": "schema", **common, "table_name": schema.schema, **_resource_row(schema)}
+    for key, other in report.resources:
+        kind, _, name = key.partition(".")
+        if kind != "table":
+            yield {"row_type": kind, **common, "table_name": name, **_resource_row(other)}
     for table in report.tables:
         facts = {"table_name": table.table, "is_verified": table.is_verified, **_resource_row(table)}
         yield {"row_type": "table", **common, **facts}
-    resources: Sequence[SchemaRun | TableRun] = (*report.schemas, *report.tables)
     yield {
         "row_type": "run",
         **common,
@@ -238,12 +239,12 @@ def _run_rows(report: RunReport) -> Iterator[Mapping[str, Value]]:
         "engine_version": report.engine_version,
         "platform_version": report.platform_version,
         "tables": len(report.tables),
-        "failed": sum(resource.status in _NOT_DONE for resource in resources),
+        "failed": sum(resource.status in _NOT_DONE for _, resource in report.resources),
         "error": report.unsaved or None,
     }
 
 
-def _resource_row(resource: SchemaRun | TableRun) -> Mapping[str, Value]:
+def _resource_row(resource: SchemaRun | ResourceRun | TableRun) -> Mapping[str, Value]:
     error = resource.error or RunError(message="")
     return {
         "status": resource.status.value,

@@ -13,7 +13,15 @@ from enum import Enum
 from typing import Any, Final, Generic, TypeAlias, TypeGuard, TypeVar
 
 from delta_engine.aspects.comparison import Model_co
-from delta_engine.models import QualifiedName, Schema, SchemaName, Securable, SecurableName, Table
+from delta_engine.models import (
+    PolicyName,
+    QualifiedName,
+    Schema,
+    SchemaName,
+    Securable,
+    SecurableName,
+    Table,
+)
 from delta_engine.models.open_struct import Count, Moment, OpenStruct
 from delta_engine.state.table_queries import TableVersion
 
@@ -340,6 +348,16 @@ def schema_record(records: Mapping[str, AnyRecord], name: SchemaName) -> Recorde
 def resource_key(name: SecurableName) -> str:
     """Return a key in lower case: `table.<catalog>.<schema>.<table>` or `schema.<catalog>.<schema>`."""
     return f"{name.kind}.{name.key}"
+
+
+def planning_key(name: SecurableName) -> str:
+    """Return the key of a record for the planner: a function may have the name of a table."""
+    return name.key if isinstance(name, QualifiedName | SchemaName) else resource_key(name)
+
+
+def resource_id(name: SecurableName) -> str:
+    """Return a name as documents have it; that of a policy begins with the kind and the name of its scope."""
+    return name.dotted if isinstance(name, PolicyName) else str(name)
 
 
 def records_of(models: Iterable[_Model]) -> dict[str, Recorded[_Model]]:

@@ -183,8 +183,16 @@ class _Action(msgspec.Struct, frozen=True):
 class _Securable(msgspec.Struct, frozen=True):
     table: str = ""
     schema: str = ""
+    function: str = ""
+    policy: str = ""
     change: str = "create"
     actions: tuple[_Action, ...] = ()
+
+    @property
+    def resource(self) -> tuple[str, str]:
+        """Its kind and name."""
+        names = {"table": self.table, "function": self.function, "policy": self.policy}
+        return next(((kind, name) for kind, name in names.items() if name), ("schema", self.schema))
 
     def changes(self) -> Iterator[PlannedChange]:
         for action in self.actions:
@@ -193,7 +201,7 @@ class _Securable(msgspec.Struct, frozen=True):
         if not self.actions:
             yield PlannedChange(
                 sign="",
-                subject=f"{self.change} {'table' if self.table else 'schema'}",
+                subject=f"{self.change} {self.resource[0]}",
                 observed=None,
                 desired=None,
             )
@@ -203,6 +211,8 @@ class _Plan(msgspec.Struct, frozen=True):
     create_schemas: tuple[_Securable, ...] = ()
     align_schemas: tuple[_Securable, ...] = ()
     tables: tuple[_Securable, ...] = ()
+    functions: tuple[_Securable, ...] = ()
+    policies: tuple[_Securable, ...] = ()
 
 
 def reviewed_changes(plan: Mapping[str, Any]) -> Mapping[tuple[str, str], Sequence[PlannedChange]]:
@@ -213,8 +223,10 @@ def reviewed_changes(plan: Mapping[str, Any]) -> Mapping[tuple[str, str], Sequen
     """
     read = msgspec.convert(plan, _Plan)
     changes: dict[tuple[str, str], list[PlannedChange]] = {}
-    for securable in (*read.create_schemas, *read.align_schemas, *read.tables):
-        name = (securable.table or securable.schema).lower()
+    schemas = (*read.create_schemas, *read.align_schemas)
+    for securable in (*schemas, *read.tables, *read.functions, *read.policies):
+        kind, name = securable.resource
+        name = name.lower() if kind in ("table", "schema") else f"{kind} {name}".lower()
         for change in securable.changes():
             changes.setdefault((name, change.subject), []).append(change)
     return changes

@@ -22,7 +22,7 @@ from delta_engine.aspects.backfill_actions import (
 )
 from delta_engine.aspects.columns import described, values_clause
 from delta_engine.drift.drifted_resources import Finding, UndoneDrift, undone_by
-from delta_engine.models import Table
+from delta_engine.models import Securable, Table
 from delta_engine.models.nested_types import FieldPair, Path, TypePair, all_differences
 from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType, inside, parts
 from delta_engine.sql.readable_types import (
@@ -75,6 +75,12 @@ def created_branches(model: Table) -> Iterator[Branch]:
         rest = described(column, values_clause(column)).removeprefix(shown_type(column.data_type))
         yield Branch(Sign.ADDED, f"{column.name:<{width}}  {head}{rest}", leaves)
     for change in aspects.parts_after_column_definitions(model):
+        yield Branch(Sign.ADDED, f"{change.subject}: {change.desired}")
+
+
+def new_branches(model: Securable) -> Iterator[Branch]:
+    """Yield a branch per part of a new securable without columns."""
+    for change in aspects.parts_of_new(model):
         yield Branch(Sign.ADDED, f"{change.subject}: {change.desired}")
 
 

@@ -27,9 +27,11 @@ from delta_engine.aspects.aspect import Sign
 from delta_engine.aspects.backfill_actions import converted_columns
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift, undone_by
 from delta_engine.errors import RefusedError
+from delta_engine.models import SchemaName
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.report.change_tree import Branch
-from delta_engine.report.plan_tree import create_schema_branch, schema_branch, table_branch
+from delta_engine.report.plan_tree import other_branch, table_branch
+from delta_engine.report.planned_actions import other_changes
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.validator import needs_consent
 
@@ -64,17 +66,16 @@ def counted_branches(plan: TablePlan) -> Iterator[Branch]:
 def notable_branches(
     plan: TablePlan, undone: UndoneDrift = NO_UNDONE_DRIFT, refusals: Iterable[RefusedError] = ()
 ) -> Iterator[Branch]:
-    """Yield a branch per new schema, and per schema and table with changes that a reviewer must see.
+    """Yield a branch per function, policy and new schema, and per schema and table with what a reviewer must see.
 
     A refused table has all its changes. Others have those that need consent or undo drift, and the number of the rest.
     """
     refused = {refusal.table.lower() for refusal in refusals if refusal.table}
-    for schema in plan.create_schemas:
-        yield create_schema_branch(schema, undone)
-    for align_schema in plan.align_schemas:
-        key = resource_key(align_schema.name)
-        if any(_undoes_drift(key, action, undone) for action in align_schema.actions):
-            yield schema_branch(align_schema, undone)
+    for change in other_changes(plan):
+        key = resource_key(change.name)
+        align = change if isinstance(change, Align) and isinstance(change.name, SchemaName) else None
+        if align is None or any(_undoes_drift(key, action, undone) for action in align.actions):
+            yield other_branch(change, undone)
     for action in plan.table_actions():
         yield from _notable(action, undone, refused)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
-from delta_engine.actions.drift_policy import DriftKind, Severity
+from delta_engine.actions.drift_policy import DELETIONS, DriftKind, Severity
 from delta_engine.aspects.aspect import Sign
 from delta_engine.drift.drift_report import (
     DriftReport,
@@ -39,9 +39,6 @@ _OfResource = TypeVar("_OfResource", bound=_HasResource)
 
 _LONGEST_VALUE = 200
 _CONSENT = "To consent in the pull request instead of with --allow, add to conf/consents.yml:"
-
-_WITHOUT_TRACE = (DriftKind.TABLE_DELETED, DriftKind.SCHEMA_DELETED)
-"""Deleted objects have no history, and the catalog keeps no trace of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +151,8 @@ def _step(sign: str, step: Recommendation) -> Iterator[Line]:
 
 def next_sync_note(resource: ResourceDrift) -> str:
     """Return what happens to the drift of a table or schema without any step; empty if that is not known."""
-    is_table = resource.resource.startswith("table.")  # the consents of a schema are those of its tables
-    needs_consent = is_table and any(step.consents for step in resource.alternatives)
+    is_schema = resource.resource.startswith("schema.")  # whose consents are those of its tables
+    needs_consent = not is_schema and any(step.consents for step in resource.alternatives)
     match resource.next_sync:
         case NextSync.REFUSES:
             return "Until one of these is done, the next sync is refused."
@@ -304,7 +301,7 @@ def _finding(finding: Finding) -> Iterator[Line]:
         yield Line(f"      last_modified: {_author(finding.changed)}")
     elif finding.last_written:
         yield Line(f"      last written: {_author(finding.last_written)}, not necessarily with this change")
-    elif finding.kind in _WITHOUT_TRACE:
+    elif finding.kind in DELETIONS.values():
         yield Line("      last_modified: unknown")
     if finding.accepted:
         yield Line(
@@ -333,7 +330,7 @@ def _leaves(leaves: Sequence[Branch]) -> Iterator[Line]:
 
 def _change(finding: Finding) -> tuple[str, Sequence[Branch]]:
     match finding.kind:
-        case DriftKind.TABLE_DELETED | DriftKind.SCHEMA_DELETED:
+        case kind if kind in DELETIONS.values():
             hidden = ", or hidden from you" if finding.may_be_hidden else ""
             return f"DELETED{hidden} ({_shown(finding.expected or '')})", ()
         case DriftKind.COLUMN_RENAMED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,14 +14,18 @@ from delta_engine.actions import (
     Align,
     AlignTable,
     CarriedAction,
+    Create,
     CreateTable,
     DropTable,
+    Keep,
+    SecurableChange,
     TableAction,
     TablePlan,
 )
 from delta_engine.actions.drift_policy import Severity
 from delta_engine.actions.policy import Consent, NeededConsent
-from delta_engine.deployment.definitions import define
+from delta_engine.aspects import KINDS
+from delta_engine.deployment.definitions import define, keep
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import (
@@ -31,15 +36,17 @@ from delta_engine.drift.drifted_resources import (
 from delta_engine.drift.saved_documents import SavedDocument
 from delta_engine.drift.status import ResourceChange
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, SchemaName
-from delta_engine.ownership.recorded import AnyRecord, resource_key
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.ownership.recorded import AnyRecord, resource_id, resource_key
 from delta_engine.report.planned_actions import (
+    other_changes,
     planned_actions,
     planned_change,
     planned_whole,
     undone_drift_note,
 )
 from delta_engine.telemetry.logs import redacted
+from delta_engine.telemetry.visible import plural
 
 VERSION: Final = 1
 """The version of the documents that are not reports."""
@@ -62,7 +69,7 @@ def plan_document(
     """Return a plan as one JSON document; same plan, same bytes.
 
     Args:
-        statements: the exact SQL by table key; that of schemas has the empty key.
+        statements: the exact SQL by `Step.table_key`.
         refusals: why the plan must not be applied.
         consents: the entries of `conf/consents.yml` that allow changes of the plan.
         needed: the changes that are refused because they lack consent.
@@ -73,6 +80,9 @@ def plan_document(
     document |= {"changed_since": changed_since} if changed_since else {}
     for table, action in zip(document["tables"], plan.table_actions(), strict=True):
         table["statements"] = list(statements.get(action.table.key, ()))
+    for kind in _LATER:
+        for part in document.get(plural(kind), ()):
+            part["statements"] = list(statements.get(f"{kind}.{part[kind]}".lower(), ()))
     of_schemas = list(statements.get("", ()))
     document |= {"schema_statements": of_schemas} if of_schemas else {}
     parts = [{"table": part.table, "key": part.key, "value": part.value} for part in unmanaged_parts]
@@ -139,7 +149,7 @@ def plan_content(
             else {}
         ),
         **({"kept_tables": [str(table) for table in plan.kept_tables]} if plan.kept_tables else {}),
-        **({"kept_schemas": [str(schema) for schema in plan.kept_schemas]} if plan.kept_schemas else {}),
+        **_by_kind("kept_", ((name.kind, resource_id(name)) for name in plan.kept_others)),
         **({"consents": allowed} if allowed else {}),
         "tables": [
             {
@@ -148,7 +158,26 @@ def plan_content(
             }
             for action in plan.table_actions()
         ],
+        **_by_kind(
+            "",
+            (
+                (change.name.kind, _other(change, undone))
+                for change in other_changes(plan)
+                if change.name.kind in _LATER
+            ),
+        ),
     }
+
+
+_LATER: Final = tuple(kind.word for kind in KINDS if kind.model not in (Schema, Table))
+"""The kinds with a list of their own in a plan, which is left out if it is empty."""
+
+
+def _by_kind(prefix: str, parts: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
+    lists: dict[str, list[Any]] = {}
+    for kind, part in parts:
+        lists.setdefault(f"{prefix}{plural(kind)}", []).append(part)
+    return lists
 
 
 def report_json(report: object, *, indent: int | None = 2) -> str:
@@ -192,16 +221,17 @@ def drift_summary(report: DriftReport) -> JobSummary:
 def pending_summary(task: str, environment: str, plan: TablePlan) -> JobSummary:
     """Return the pending changes of a plan."""
     actions = list(plan.table_actions())
-    schemas = sum(name.kind == "schema" for name in plan.changed_names())
+    others = Counter(name.kind for name in plan.changed_names() if name.kind != "table")
     return JobSummary(
         task=task,
         environment=environment,
         counts={
-            "pending": len(actions) + schemas,
+            "pending": len(actions) + others.total(),
             "create": len(plan.create_tables),
             "change": len(plan.align_tables),
             "drop": len(plan.drop_tables),
-            "schemas": schemas,
+            "schemas": others["schema"],
+            **{plural(kind): others[kind] for kind in _LATER if others[kind]},
         },
         tables={str(action.table): action.verb for action in actions},
     )
@@ -216,7 +246,7 @@ def resources_document(state: DeploymentState, records: Mapping[str, AnyRecord])
         resources={
             key: {
                 "type": record.kind,
-                "id": str(record.name),
+                "id": resource_id(record.name),
                 "status": record.status.value,
                 "deployed_at": record.deployed_at and record.deployed_at.isoformat(),
                 "deployed_by": record.deployed_by,
@@ -310,6 +340,24 @@ def _schema(align: Align[SchemaName], undone: UndoneDrift) -> dict[str, Any]:
         for change in action.changes
     ]
     return {"schema": str(align.name), "actions": actions}
+
+
+def _other(change: SecurableChange, undone: UndoneDrift) -> dict[str, Any]:
+    """Return what becomes of a function or policy."""
+    key, kind = resource_key(change.name), change.name.kind
+    whole = {kind: resource_id(change.name)}
+    if isinstance(change, Align):
+        actions = [*planned_actions(change.actions, key, undone)]
+        return {**whole, "change": "align", "actions": msgspec.to_builtins(actions)}
+    assert not isinstance(change, Keep)
+    note = undone_drift_note(undone.get((key, kind)))
+    undoes = {"undoes_drift": msgspec.to_builtins(note)} if note else {}
+    desired = (
+        {"desired": msgspec.to_builtins(keep(change.desired).definition)}
+        if isinstance(change, Create)
+        else {}
+    )
+    return {**whole, "change": change.verb, **_risks(change), **desired, **undoes}
 
 
 def _table(action: TableAction, undone: UndoneDrift) -> dict[str, Any]:

@@ -64,8 +64,8 @@ def summary_lines(
         models: the number of models.
         is_full: whether unmanaged parts and a long list of kept tables are shown; the compact form has their numbers.
     """
-    for schema in plan.kept_schemas:
-        yield f"kept: schema {schema} is not declared any more, and stays as it is"
+    for name in plan.kept_others:
+        yield f"kept: {name.kind} {name} is not declared any more, and stays as it is"
     if is_full or len(plan.kept_tables) <= MOST_IN_FULL:
         for table in plan.kept_tables:
             yield f"kept: {table} is not declared any more {_KEPT}"

@@ -23,6 +23,8 @@ from delta_engine.actions import (
     Drop,
     DropTable,
     Hazard,
+    Keep,
+    SecurableChange,
     TableAction,
     TablePlan,
 )
@@ -38,8 +40,10 @@ from delta_engine.report.change_tree import (
     changed_branches,
     created_branches,
     hazards_note,
+    new_branches,
     undoes_note,
 )
+from delta_engine.report.planned_actions import other_changes
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.sql.text import sql_name
@@ -57,27 +61,29 @@ _HOUR: Final = 3600
 def plan_branches(
     plan: TablePlan, undone: UndoneDrift = NO_UNDONE_DRIFT, *, is_full: bool = False
 ) -> Iterator[Branch]:
-    """Yield a branch per schema and table, sorted by name; each line says which drift it undoes.
+    """Yield a branch per securable, tables last, sorted by name; each line says which drift it undoes.
 
     Args:
         is_full: whether conversions of columns have a line per step.
     """
-    yield from (create_schema_branch(schema, undone) for schema in plan.create_schemas)
-    yield from (schema_branch(align, undone) for align in plan.align_schemas)
+    yield from (other_branch(change, undone) for change in other_changes(plan))
     yield from (table_branch(action, undone, is_full=is_full) for action in plan.table_actions())
 
 
-def create_schema_branch(create: Create[Schema], undone: UndoneDrift) -> Branch:
-    """Return the branch of a schema to create."""
-    comment = f"  {create.desired.comment!r}" if create.desired.comment else ""
-    note = undoes_note(undone.get((resource_key(create.name), "schema")))
-    return Branch(Sign.ADDED, f"schema {create.name}{comment}{hazards_note(create.hazards)}{note}")
-
-
-def schema_branch(align: Align[SchemaName], undone: UndoneDrift) -> Branch:
-    """Return the branch of a schema to change."""
-    leaves = changed_branches(align.actions, resource_key(align.name), undone)
-    return Branch(Sign.CHANGED, f"schema {align.name}", leaves)
+def other_branch(change: SecurableChange, undone: UndoneDrift) -> Branch:
+    """Return the branch of a schema, a function or a policy."""
+    key, kind = resource_key(change.name), change.name.kind
+    text = f"{kind} {change.name}"
+    if isinstance(change, Align):
+        return Branch(Sign.CHANGED, text, changed_branches(change.actions, key, undone))
+    assert not isinstance(change, Keep)
+    note = f"{hazards_note(change.hazards)}{undoes_note(undone.get((key, kind)))}"
+    if isinstance(change, Drop):
+        return Branch(Sign.REMOVED, f"{text}{note}")
+    if isinstance(change.desired, Schema):
+        comment = f"  {change.desired.comment!r}" if change.desired.comment else ""
+        return Branch(Sign.ADDED, f"{text}{comment}{note}")
+    return Branch(Sign.ADDED, f"{text}{note}", tuple(new_branches(change.desired)))
 
 
 def table_branch(action: TableAction, undone: UndoneDrift, *, is_full: bool = False) -> Branch:
@@ -186,7 +192,7 @@ def plan_markdown(
     parts += _listed("Allowed by consents.yml", [consent.note for consent in consents], "consent")
     parts += _listed(f"Adopts as found; {NO_WAY_BACK}", list(map(str, adopted)), "table")
     parts += _listed("Notes", warnings, "note")
-    kept = [f"schema {schema}" for schema in plan.kept_schemas] + list(map(str, plan.kept_tables))
+    kept = [*(f"{name.kind} {name}" for name in plan.kept_others), *map(str, plan.kept_tables)]
     lines = [f"Kept, though no longer declared: {code_span(name)}" for name in kept]
     fitting = _fitting(lines, _ROOM_FOR_LISTS)
     parts += fitting
@@ -248,11 +254,12 @@ def _sections(
     plan: TablePlan, statements: Mapping[str, Sequence[str]], undone: UndoneDrift
 ) -> Iterator[tuple[str, str]]:
     branches = list(plan_branches(plan, undone))
-    schemas = len(plan.create_schemas) + len(plan.align_schemas)
-    for branch in branches[:schemas]:
-        yield _changes(branch), ""
+    others = [*other_changes(plan)]
+    for branch, change in zip(branches, others, strict=False):
+        is_schema = isinstance(change.name, SchemaName)
+        yield _changes(branch), "" if is_schema else _sql(statements.get(resource_key(change.name), ()))
     yield "", _sql(statements.get("", ()))
-    for branch, action in zip(branches[schemas:], plan.table_actions(), strict=True):
+    for branch, action in zip(branches[len(others) :], plan.table_actions(), strict=True):
         yield _changes(branch), _sql(statements.get(action.table.key, ()))
 
 

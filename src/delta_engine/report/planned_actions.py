@@ -7,7 +7,17 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from delta_engine import aspects
-from delta_engine.actions import Action, CarriedAction, action_name, reversal_of
+from delta_engine.actions import (
+    Action,
+    Align,
+    CarriedAction,
+    Create,
+    Drop,
+    SecurableChange,
+    TablePlan,
+    action_name,
+    reversal_of,
+)
 from delta_engine.aspects.aspect import Change
 from delta_engine.drift.drifted_resources import Acceptance, Finding, UndoneDrift, undone_by
 
@@ -66,6 +76,14 @@ class PlannedAction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     hazards: tuple[str, ...]
     undo: str
     changes: tuple[PlannedChange, ...] = msgspec.field(default=())
+
+
+def other_changes(plan: TablePlan) -> Iterator[SecurableChange]:
+    """Yield what is created, changed or dropped besides tables, by kind."""
+    for kind in aspects.KINDS:
+        if kind.word != "table":
+            for change in (Create, Align, Drop):
+                yield from plan.of_kind(change, kind.word)
 
 
 def planned_actions(

@@ -17,18 +17,17 @@ from delta_engine.execute.outcomes import (
     AnyOutcome,
     OutcomeKind,
     RunStatement,
-    is_of_table,
     of_schemas,
     of_tables,
 )
 from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import Moment
-from delta_engine.ownership.recorded import resource_key
+from delta_engine.ownership.recorded import resource_id, resource_key
 from delta_engine.report.change_tree import change_lines
 from delta_engine.report.plan_text import adopted_lines
 from delta_engine.report.planned_actions import PlannedAction, planned_actions, planned_whole, with_texts
 from delta_engine.telemetry.logs import redacted
-from delta_engine.telemetry.visible import counted, counted_resources, visible
+from delta_engine.telemetry.visible import counted, counted_resources, plural, visible
 
 FORMAT: Final = "delta-engine/run-report"
 VERSION: Final = 1
@@ -121,6 +120,27 @@ class SchemaRun:
     error: RunError | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceRun:
+    """The result of one function or policy of the plan.
+
+    Args:
+        resource: its key in the deployment state, such as `function.dev.governance.mask_email`.
+        status: as of a table.
+        seconds: the time of its statements.
+        planned: the planned actions as data; a new or dropped one has one.
+        statements: the statements that were sent, in order.
+        error: why it is not done; None if it is.
+    """
+
+    resource: str
+    status: TableStatus
+    seconds: float = 0.0
+    planned: tuple[PlannedAction, ...] = ()
+    statements: tuple[RunStatement, ...] = ()
+    error: RunError | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunReport:
     """What one run did.
@@ -139,9 +159,11 @@ class RunReport:
         lineage: the deployed commit, `git:…`, or `unknown`.
         engine_version: of this engine.
         platform_version: of the platform that it deployed to.
-        counts: tables by status; statements, retries, verified; schemas that were created, changed or failed.
+        counts: tables by status; statements, retries, verified; schemas that were created, changed or failed; functions
+            and policies, if there are any.
         schemas: every schema of the plan, sorted by name.
         tables: every table of the plan, sorted by name.
+        others: every function and policy of the plan, sorted by key.
         warnings: what the user should know.
         unsaved: why the deployment state could not be saved; empty if it was.
         unverified: why no changed table is verified; empty if one is, or none was changed.
@@ -168,6 +190,7 @@ class RunReport:
     counts: Mapping[str, int]
     schemas: tuple[SchemaRun, ...] = ()
     tables: tuple[TableRun, ...] = ()
+    others: tuple[ResourceRun, ...] = ()
     warnings: tuple[str, ...] = ()
     unsaved: str = ""
     unverified: str = ""
@@ -183,11 +206,20 @@ class RunReport:
         adopted = f"; {counted(len(self.adopted), 'table')} adopted" if self.adopted else ""
         if self.status is RunStatus.UNCHANGED:
             return f"no changes{adopted}"
-        resources = counted_resources(len(self.schemas), len(self.tables))
+        resources = counted_resources(key.partition(".")[0] for key, _ in self.resources)
         verified = f"{self.counts['verified']} verified"
         if self.unverified:
             verified = f"none is verified: {self.unverified}"
         return f"{resources}, {counted(self.counts['statements'], 'statement')}; {verified}{adopted}"
+
+    @property
+    def resources(self) -> Sequence[tuple[str, SchemaRun | ResourceRun | TableRun]]:
+        """The results of everything in the plan, with names as declared after the kind."""
+        return (
+            *((f"schema.{run.schema}", run) for run in self.schemas),
+            *((run.resource, run) for run in self.others),
+            *((f"table.{run.table}", run) for run in self.tables),
+        )
 
     def __str__(self) -> str:
         return "\n".join(map(visible, self._lines()))
@@ -198,8 +230,6 @@ class RunReport:
     def _repr_html_(self) -> str:
         from delta_engine.report.notebook_html import RunRow, run_html
 
-        runs: list[tuple[str, SchemaRun | TableRun]] = [(run.schema, run) for run in self.schemas]
-        runs += ((run.table, run) for run in self.tables)
         return run_html(
             self.summary,
             environment=self.environment,
@@ -213,16 +243,16 @@ class RunReport:
                     run.seconds,
                     run.error.message if run.error else None,
                 )
-                for name, run in runs
+                for key, run in self.resources
+                for name in [key.removeprefix("schema.").removeprefix("table.")]
             ],
             notes=filter(None, (*self.warnings, self.unsaved, self.unverified)),
         )
 
     def _lines(self) -> Iterator[str]:
-        for schema in self.schemas:
-            yield _described(schema, f"schema {schema.schema}")
-        for table in self.tables:
-            yield _described(table, table.table)
+        for key, run in self.resources:
+            kind, _, name = key.partition(".")
+            yield _described(run, name if kind == "table" else f"{kind} {name}")
         yield f"{self.environment}: {self.operation} {self.status.value}: {self.summary}"
         yield from adopted_lines(self.adopted, verb="adopted")
         yield from (f"allowed: {consent}" for consent in self.consents)
@@ -262,15 +292,15 @@ def run_report(
     undone: UndoneDrift = NO_UNDONE_DRIFT,
 ) -> RunReport:
     """Return the report of a run; `outcomes` covers each schema and table of the plan."""
-    changes = {change.name.key: change for change in plan.changes}
+    changes = {resource_key(change.name): change for change in plan.changes}
     tables = tuple(
         TableRun(
             table=str(outcome.name),
             status=_status_of(outcome),
             seconds=_seconds(outcome),
             is_verified=outcome.is_verified,
-            actions=_lines(changes[outcome.name.key]),
-            planned=_planned(changes[outcome.name.key], undone),
+            actions=_lines(changes[resource_key(outcome.name)]),
+            planned=_planned(changes[resource_key(outcome.name)], undone),
             statements=outcome.runs,
             error=_error(outcome),
         )
@@ -281,11 +311,23 @@ def run_report(
             schema=str(outcome.name),
             status=_status_of(outcome),
             seconds=_seconds(outcome),
-            planned=_planned(changes[outcome.name.key], undone),
+            planned=_planned(changes[resource_key(outcome.name)], undone),
             statements=outcome.runs,
             error=_error(outcome),
         )
         for outcome in of_schemas(outcomes)
+    )
+    others = tuple(
+        ResourceRun(
+            resource=f"{outcome.name.kind}.{resource_id(outcome.name)}",
+            status=_status_of(outcome),
+            seconds=_seconds(outcome),
+            planned=_planned(changes[resource_key(outcome.name)], undone),
+            statements=outcome.runs,
+            error=_error(outcome),
+        )
+        for outcome in outcomes
+        if outcome.name.kind not in ("schema", "table")
     )
     facts = frame.facts
     return RunReport(
@@ -302,10 +344,14 @@ def run_report(
         engine_version=facts.engine_version,
         platform_version=facts.platform_version,
         counts=_counts(
-            tables, schema_runs, unchanged=frame.models - len(plan.create_tables) - len(plan.align_tables)
+            tables,
+            schema_runs,
+            others,
+            unchanged=frame.models - len(plan.create_tables) - len(plan.align_tables),
         ),
         schemas=schema_runs,
         tables=tables,
+        others=others,
         warnings=tuple(map(redacted, end.warnings)),
         unsaved=redacted(end.unsaved),
         unverified=redacted(end.unverified),
@@ -314,7 +360,7 @@ def run_report(
     )
 
 
-def _described(run: SchemaRun | TableRun, name: str) -> str:
+def _described(run: SchemaRun | ResourceRun | TableRun, name: str) -> str:
     word, count = run.status.value.replace("_", " "), counted(len(run.statements), "statement")
     return shortened(f"{word} {name} ({count})" + (f": {run.error.message}" if run.error else ""))
 
@@ -356,7 +402,11 @@ def _error(outcome: AnyOutcome) -> RunError | None:
 def _status_of(outcome: AnyOutcome) -> TableStatus:
     if outcome.kind is OutcomeKind.STOPPED and not outcome.statements:
         return TableStatus.NOT_STARTED
-    if is_of_table(outcome) and outcome.kind is not OutcomeKind.STOPPED and outcome.failure is not None:
+    if (
+        outcome.name.kind != "schema"
+        and outcome.kind is not OutcomeKind.STOPPED
+        and outcome.failure is not None
+    ):
         return TableStatus.FAILED if outcome.failure.sql else TableStatus.SKIPPED
     return TableStatus(outcome.kind.value)
 
@@ -373,9 +423,16 @@ def _status(outcomes: Sequence[AnyOutcome], end: RunEnd) -> RunStatus:
     return RunStatus.DONE if outcomes else RunStatus.UNCHANGED
 
 
-def _counts(tables: Sequence[TableRun], schemas: Sequence[SchemaRun], *, unchanged: int) -> Mapping[str, int]:
+def _counts(
+    tables: Sequence[TableRun],
+    schemas: Sequence[SchemaRun],
+    others: Sequence[ResourceRun],
+    *,
+    unchanged: int,
+) -> Mapping[str, int]:
     counts = Counter(table.status for table in tables)
-    resources: Sequence[SchemaRun | TableRun] = (*schemas, *tables)
+    kinds = Counter(run.resource.partition(".")[0] for run in others)
+    resources: Sequence[SchemaRun | ResourceRun | TableRun] = (*schemas, *others, *tables)
     statements = [statement for resource in resources for statement in resource.statements]
     return {
         **{status.value: counts[status] for status in TableStatus},
@@ -384,4 +441,5 @@ def _counts(tables: Sequence[TableRun], schemas: Sequence[SchemaRun], *, unchang
         "retries": sum(statement.retries for statement in statements),
         "verified": sum(table.is_verified for table in tables),
         "schemas": len(schemas),
+        **{plural(kind): number for kind, number in kinds.items()},
     }

@@ -7,7 +7,8 @@ characters, which look like composed ones and make another name. JSON and SQL ke
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 from functools import lru_cache
 from typing import Final
@@ -158,10 +159,11 @@ def parsed_size(text: str) -> int:
     return int(float(size[1]) * _STEP**exponent)
 
 
-def counted_resources(schemas: int, tables: int) -> str:
-    """Return the number of tables, and of schemas if any."""
-    words = [counted(schemas, "schema")] if schemas else []
-    return ", ".join((*words, counted(tables, "table")))
+def counted_resources(kinds: Iterable[str]) -> str:
+    """Return how many of each kind there are, tables last, also if there are none."""
+    counts = Counter(kinds)
+    tables = counts.pop("table", 0)
+    return ", ".join((*(counted(number, kind) for kind, number in counts.items()), counted(tables, "table")))
 
 
 def _composed_or_spelled(match: re.Match[str]) -> str:
