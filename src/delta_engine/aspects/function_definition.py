@@ -67,6 +67,8 @@ class ReplaceFunction:
     Args:
         parts: the keys of the facets that differ.
         uses: where it is used, before or after the plan.
+        left: the keys of functions that it calls before the plan and not afterwards, directly or not.
+        gained: those that it calls afterwards and not before.
     """
 
     phase: ClassVar[Phase] = Phase.REPLACE_DEFINITION
@@ -75,6 +77,8 @@ class ReplaceFunction:
     observed: FunctionState = field(hash=False)
     parts: tuple[str, ...]
     uses: tuple[FunctionUse, ...] = field(default=(), compare=False)
+    left: frozenset[str] = field(default=frozenset(), compare=False)
+    gained: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __post_init__(self) -> None:
         if not self.parts:

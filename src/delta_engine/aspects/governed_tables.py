@@ -145,7 +145,8 @@ def with_uses(plan: TablePlan, observed: CatalogState) -> TablePlan:
         key: tuple(f"function {caller}" for caller, called in sorted(after.calls.items()) if key in called)
         for key in changed
     }
-    return TablePlan(tuple(_with_uses(change, uses, callers) for change in plan.changes))
+    calls = {key: (before.closure(key), after.closure(key)) for key in changed}
+    return TablePlan(tuple(_with_uses(change, uses, callers, calls) for change in plan.changes))
 
 
 def _changed_functions(plan: TablePlan) -> Iterator[tuple[str, SecurableChange]]:
@@ -159,6 +160,7 @@ def _with_uses(
     change: SecurableChange,
     uses: Mapping[str, tuple[FunctionUse, ...]],
     callers: Mapping[str, tuple[str, ...]],
+    calls: Mapping[str, tuple[frozenset[str], frozenset[str]]],
 ) -> SecurableChange:
     key = change.name.key
     if change.name.kind != "function" or key not in uses:
@@ -168,8 +170,11 @@ def _with_uses(
             remaining = (str(use) for use in uses[key] if use.is_after)
             return replace(change, used_by=(*remaining, *callers[key]))
         case Align():
+            former, later = calls[key]
             actions = (
-                replace(action, uses=uses[key]) if isinstance(action, ReplaceFunction) else action
+                replace(action, uses=uses[key], left=former - later, gained=later - former)
+                if isinstance(action, ReplaceFunction)
+                else action
                 for action in change.actions
             )
             return replace(change, actions=tuple(actions))

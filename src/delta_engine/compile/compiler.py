@@ -1,14 +1,16 @@
-"""Compiles a plan into statements and orders them across tables and schemas. Pure.
+"""Compiles a plan into statements and orders them across securables. Pure.
 
-Round.CHANGES, in which schemas come first, and the tables pass through the stages:
+Round.CHANGES, in which schemas come first, then new functions, and the tables pass through the stages:
 
 - Stage.DROP_FOREIGN_KEYS: those that block the primary keys that they reference.
 - Stage.FREE_KEY_NAMES: primary keys are dropped if another table takes their names.
+- Stage.PROTECT: what strengthens protection, after new policies. Functions, policies, filters and masks are replaced
+  after it, and before anything weakens protection.
 - Stage.CHANGE: tables are created and changed, a parent before the tables that are created with foreign keys to it.
 - Stage.ADD_FOREIGN_KEYS: to existing tables, and between tables that reference each other.
 - Stage.CHANGE_RIGHTS: tables that get new references change their grants and owners.
 
-Round.DROPS: tables are dropped when all earlier steps are over.
+Round.DROPS: tables, then policies and functions are dropped when all earlier steps are over.
 Round.SCHEMA_RIGHTS: schemas change grants and owners that the engine may depend on, if every table succeeded.
 
 A step waits only for the steps that it depends on (docs/decisions/0019).
@@ -17,13 +19,15 @@ A step waits only for the steps that it depends on (docs/decisions/0019).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from delta_engine import aspects
 from delta_engine.actions import (
     Action,
+    Align,
     AlignTable,
     CarriedAction,
     Create,
@@ -34,8 +38,18 @@ from delta_engine.actions import (
 )
 from delta_engine.aspects.aspect import RenderContext
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
+from delta_engine.aspects.function_definition import ReplaceFunction
 from delta_engine.aspects.grants import RevokePrivileges
 from delta_engine.aspects.owner import ChangeOwner
+from delta_engine.aspects.protection_changes import (
+    DirectedActions,
+    is_out_of_order,
+    levels,
+    node_of,
+    place_of,
+    reach,
+    waits_of_swaps,
+)
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.tags import SetTableTags, UnsetTableTags
 from delta_engine.backends.addressing import Addressing
@@ -51,7 +65,8 @@ from delta_engine.compile.keys import (
     taken_names,
 )
 from delta_engine.compile.ordering import Stage, Staging, divided, in_order
-from delta_engine.models import QualifiedName, SecurableName
+from delta_engine.models import AbacPolicy, Function, FunctionName, PolicyName, QualifiedName, SecurableName
+from delta_engine.sql.function_bodies import called_functions
 from delta_engine.sql.tables import sql_register_table
 
 
@@ -72,8 +87,12 @@ def compile_plan(plan: TablePlan, addressing: Addressing, capabilities: Capabili
     """Return the statements of a plan for one platform, in an order in which they can run one by one."""
     renderer = _Renderer(addressing, capabilities)
     steps = _Steps()
+    steps.is_governed = any(change.name.kind in ("function", "policy") for change in plan.changes)
     schema_rights = _add_schemas(steps, plan, renderer)
+    _add_functions(steps, plan, renderer)
     _add_tables(steps, plan, renderer)
+    for drop in (*plan.of_kind(Drop, "policy"), *plan.of_kind(Drop, "function")):
+        steps.add_last(drop, renderer.drop(drop))
     return CompiledPlan(steps=(*steps.steps, *schema_rights))
 
 
@@ -101,17 +120,63 @@ def _add_schemas(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> list[St
     return schema_rights
 
 
+def _add_functions(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
+    """Add the new functions, each after those that it calls, and the changes that replace no function."""
+    created: dict[str, Create[Function]] = {new.name.key: new for new in plan.of_kind(Create, "function")}
+    calls = {key: {name.key for name in called_functions(new.desired)} for key, new in created.items()}
+    for key in in_order({key: frozenset(calls[key] & calls.keys() - {key}) for key in calls})[0]:
+        steps.add_governor(created[key], renderer.completed(created[key]))
+    for align in plan.of_kind(Align, "function"):
+        if not align.of_type(ReplaceFunction):
+            steps.add_governor(align, renderer.alignment(align.name, align.actions))
+
+
+def _add_swaps(
+    steps: _Steps, plan: TablePlan, tables: Mapping[str, _StagedTable], renderer: _Renderer
+) -> None:
+    """Add the changes of protection whose direction is unknown."""
+    aligned = (*plan.of_kind(Align, "function"), *plan.of_kind(Align, "policy"))
+    replaced = {node_of(align.name): align for align in aligned}
+    swaps = {place: (table, swap) for table in tables.values() for place, swap in table.swaps.items()}
+    for node in in_order(waits_of_swaps(plan))[0]:
+        if node in swaps:
+            steps.add_swap(*swaps[node])
+        elif node in replaced:
+            align = replaced[node]
+            steps.add_governor(align, renderer.alignment(align.name, align.actions), [*reach(align)])
+
+
+def _stage_after(policy: Create[AbacPolicy], changes: Mapping[str, TableChange]) -> Stage:
+    """Return the stage before which a policy is created: first, unless its own table is created or renamed."""
+    match changes.get(policy.desired.scope.key):
+        case CreateTable():
+            return Stage.ADD_FOREIGN_KEYS
+        case AlignTable() as align if align.of_type(RenameTable):
+            return Stage.CHANGE
+    return Stage.PROTECT
+
+
 def _add_tables(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
     changes: dict[str, TableChange] = {create.table.key: create for create in plan.create_tables}
     changes |= {align.table.key: align for align in plan.align_tables}
     order, deferred = in_order(_needs(changes))
     staging = Staging.of(changes.values())
-    tables = {key: _table(change, deferred[key], staging, renderer) for key, change in changes.items()}
+    reached = frozenset(chain.from_iterable(map(reach, plan.alignments)))
+    tables = {
+        key: _table(change, deferred[key], staging, renderer, is_governed=not reached.isdisjoint(levels(key)))
+        for key, change in changes.items()
+    }
     dropped = {drop.table.key: drop for drop in plan.drop_tables}
     tables |= {key: _table_before_drop(drop, renderer) for key, drop in dropped.items()}
     steps.rename(plan.align_tables)
     names = sorted(tables)
+    policies: tuple[Create[AbacPolicy], ...] = plan.of_kind(Create, "policy")
     for stage in Stage:
+        for policy in policies:
+            if _stage_after(policy, changes) is stage:
+                steps.add_governor(policy, renderer.completed(policy), [policy.desired.scope.key])
+        if stage is Stage.CHANGE:
+            _add_swaps(steps, plan, tables, renderer)
         for key in order if stage is Stage.CHANGE else names:
             steps.add_stage(tables[key], stage)
     for key in in_order(_children_first(dropped))[0]:
@@ -123,13 +188,21 @@ class _StagedTable:
     name: QualifiedName
     operation: Operation
     stages: Mapping[Stage, tuple[Statement, ...]]
+    swaps: Mapping[str, tuple[Statement, ...]] = field(default_factory=dict)
 
 
 def _table(
-    change: TableChange, deferred: frozenset[str], staging: Staging, renderer: _Renderer
+    change: TableChange,
+    deferred: frozenset[str],
+    staging: Staging,
+    renderer: _Renderer,
+    *,
+    is_governed: bool,
 ) -> _StagedTable:
     """Return a table that stays, created without the `deferred` parents, which need it themselves."""
     match change:
+        case AlignTable() if is_governed or is_out_of_order(change):
+            return _directed(change, staging, renderer)
         case CreateTable():
             operation, statements = Operation.CREATE, _created(change, deferred, renderer)
         case AlignTable():
@@ -137,6 +210,21 @@ def _table(
             statements = tuple(renderer.alignment(change.name, change.actions, change.is_streaming))
     stages = staging.stages(change.table, statements) or {Stage.CHANGE: ()}
     return _StagedTable(name=change.table, operation=operation, stages=stages)
+
+
+def _directed(align: AlignTable, staging: Staging, renderer: _Renderer) -> _StagedTable:
+    """Return a table whose statements come by what they do to its protection."""
+    parts = DirectedActions.of(align)
+    first, rest = (
+        tuple(renderer.alignment(align.name, actions, align.is_streaming))
+        for actions in (parts.first, parts.rest)
+    )
+    stages = {**staging.stages(align.name, rest), **staging.stages(align.name, first, Stage.PROTECT)}
+    swaps = {
+        place_of(align.name.key, action): tuple(renderer.alignment(align.name, (action,), align.is_streaming))
+        for action in parts.swaps
+    }
+    return _StagedTable(name=align.name, operation=Operation.ALTER, stages=stages, swaps=swaps)
 
 
 def _created(create: CreateTable, deferred: frozenset[str], renderer: _Renderer) -> tuple[Statement, ...]:
@@ -168,6 +256,12 @@ class _Steps:
         self._cleared: dict[str, set[int]] = defaultdict(set)  # the steps before a change of a table
         self._uses: dict[str, set[int]] = defaultdict(set)  # the steps that need rights on a table
         self._freed: dict[KeyName, int] = {}
+        self.is_governed = False  # whether functions or policies change
+        self._functions: dict[str, int] = {}  # new ones, by their last names
+        self._covering: dict[str, set[int]] = defaultdict(
+            set
+        )  # the steps that reach all that is in a securable
+        self._within: dict[str, set[int]] = defaultdict(set)  # the steps that reach something in it
 
     def add_schema(self, step: Step) -> None:
         self._schemas[step.name.key] = len(self.steps)
@@ -193,6 +287,30 @@ class _Steps:
         if stage < Stage.CHANGE:
             self._cleared[key].add(position)
 
+    def add_swap(self, table: _StagedTable, statements: tuple[Statement, ...]) -> None:
+        key = table.name.key
+        step = Step(name=table.name, operation=table.operation, statements=statements)
+        self._done[key] = self._add(table.name, step, self._cleared[key])
+        self._cleared[key].add(self._done[key])
+
+    def add_governor(
+        self, change: Create[Any] | Align[Any], statements: Iterable[Statement], reached: Collection[str] = ()
+    ) -> None:
+        operation = Operation.CREATE if isinstance(change, Create) else Operation.ALTER
+        step = Step(name=change.name, operation=operation, statements=tuple(statements))
+        position = self._add(change.name, step, set(), reached)
+        if isinstance(change, Create) and isinstance(change.name, FunctionName):
+            self._functions[change.name.function.lower()] = position
+
+    def add_last(self, drop: Drop[Any], statement: Statement) -> None:
+        """Add the drop of a policy, which follows all in its scope, or of a function, which follows everything."""
+        is_gone = any(
+            step.operation is Operation.DROP and step.name in drop.name.parents for step in self.steps
+        )
+        statements = () if is_gone else (statement,)  # a policy goes with its table
+        step = Step(name=drop.name, operation=Operation.DROP, statements=statements, round=Round.DROPS)
+        self._add(drop.name, step, set(), [drop.name.scope.key if drop.name.kind == "policy" else ""])
+
     def add_drop(self, drop: DropTable, statement: Statement) -> None:
         key = drop.table.key
         step = Step(name=drop.table, operation=Operation.DROP, statements=(statement,), round=Round.DROPS)
@@ -204,7 +322,7 @@ class _Steps:
         match stage:
             case Stage.DROP_FOREIGN_KEYS:
                 return set()
-            case Stage.FREE_KEY_NAMES:
+            case Stage.FREE_KEY_NAMES | Stage.PROTECT:
                 return self._cleared[key]
             case Stage.CHANGE:
                 parents = referenced_tables(added_foreign_keys(actions))
@@ -215,18 +333,44 @@ class _Steps:
             case Stage.CHANGE_RIGHTS:
                 return self._uses[key]
 
-    def _add(self, table: QualifiedName, step: Step, after: set[int]) -> int:
-        """Add a step of a table, which also waits for its schema and for the key names that it takes."""
+    def _add(
+        self, name: SecurableName, step: Step, after: set[int], reached: Collection[str] | None = None
+    ) -> int:
+        """Add a step, which also waits for its schema, and for the key names that it takes.
+
+        Besides, it waits for the new functions that its statements name, and for what reaches the same tables: by
+        default its own one.
+        """
         position, actions = len(self.steps), _actions(step.statements)
-        after = after | {self._freed[name] for name in taken_names(table, actions) if name in self._freed}
-        schema = self._schemas.get(table.key.rpartition(".")[0])
+        table = name if isinstance(name, QualifiedName) else None
+        if table is not None:
+            after = after | {
+                self._freed[taken] for taken in taken_names(table, actions) if taken in self._freed
+            }
+        home = name.scope.key if isinstance(name, PolicyName) else name.key
+        schema = self._schemas.get(".".join(home.split(".")[:2]))
         if schema is not None:
             after.add(schema)
+        if self.is_governed:
+            after = after | self._governing(step, position, [home] if reached is None else reached)
         self.steps.append(replace(step, after=tuple(sorted(after))))
-        self._freed |= dict.fromkeys(freed_names(table, actions), position)
-        for used in {table.key, *referenced_tables(added_foreign_keys(actions))}:
-            self._uses[used].add(position)
+        if table is not None:
+            self._freed |= dict.fromkeys(freed_names(table, actions), position)
+            for used in {table.key, *referenced_tables(added_foreign_keys(actions))}:
+                self._uses[used].add(position)
         return position
+
+    def _governing(self, step: Step, position: int, reached: Collection[str]) -> set[int]:
+        """Return the earlier steps that reach what a step reaches, and make the functions that it names."""
+        text = " ".join(statement.sql for statement in step.statements).replace("``", "`").lower()
+        after = {made for function, made in self._functions.items() if function in text}
+        for key in reached:
+            after |= self._within[key].union(*(self._covering[level] for level in levels(key)))
+        for key in reached:
+            self._covering[key].add(position)
+            for level in levels(key):
+                self._within[level].add(position)
+        return after
 
     def _positions(self, tables: Iterable[str]) -> set[int]:
         return {self._done[key] for key in tables if key in self._done}
@@ -268,6 +412,11 @@ class _Renderer:
         kind, context = aspects.kind_of(create.name), self._context(create.name)
         for phase, sql in kind.create(create.desired, context):
             yield Statement(sql=sql, actions=(create,), phase=phase)
+
+    def completed(self, create: Create[Any]) -> Iterator[Statement]:
+        """Yield the statements of a creation, and those for what its CREATE statement lacks."""
+        yield from self.creation(create)
+        yield from self.alignment(create.name, aspects.after_create(create.desired))
 
     def registration(self, create: CreateTable) -> Statement:
         """Return CREATE TABLE with nothing but the location, which takes the Delta table there as it is."""

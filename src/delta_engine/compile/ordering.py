@@ -29,9 +29,10 @@ class Stage(IntEnum):
 
     DROP_FOREIGN_KEYS = 0  # before the primary keys that they reference
     FREE_KEY_NAMES = 1  # drops of primary keys whose names another table takes
-    CHANGE = 2  # all statements without a stage of their own
-    ADD_FOREIGN_KEYS = 3  # after all primary keys
-    CHANGE_RIGHTS = 4  # grants and owner, after the foreign keys of other tables to it
+    PROTECT = 2  # what strengthens protection, before functions and policies are replaced
+    CHANGE = 3  # all statements without a stage of their own
+    ADD_FOREIGN_KEYS = 4  # after all primary keys
+    CHANGE_RIGHTS = 5  # grants and owner, after the foreign keys of other tables to it
 
 
 _UNTIL = {Stage.DROP_FOREIGN_KEYS: Phase.DROP_FOREIGN_KEYS, Stage.FREE_KEY_NAMES: Phase.DROP_PRIMARY_KEY}
@@ -61,11 +62,12 @@ class Staging:
         return cls(names=names, referenced=frozenset(referenced))
 
     def stages(
-        self, table: QualifiedName, statements: Iterable[Statement]
+        self, table: QualifiedName, statements: Iterable[Statement], last: Stage = Stage.CHANGE_RIGHTS
     ) -> Mapping[Stage, tuple[Statement, ...]]:
-        """Return the statements of a table that stays, by the stages that it needs."""
+        """Return the statements of a table that stays, by the stages up to a last one that it needs."""
         statements = tuple(statements)
-        return divided(statements, frozenset(self._needed(table, statements)))
+        needed = frozenset(stage for stage in self._needed(table, statements) if stage <= last)
+        return divided(statements, needed, min(last, Stage.CHANGE))
 
     def _needed(self, table: QualifiedName, statements: Iterable[Statement]) -> Iterable[Stage]:
         actions = [action for statement in statements for action in statement.actions]
@@ -81,12 +83,12 @@ class Staging:
 
 
 def divided(
-    statements: Iterable[Statement], needed: frozenset[Stage]
+    statements: Iterable[Statement], needed: frozenset[Stage], other: Stage = Stage.CHANGE
 ) -> Mapping[Stage, tuple[Statement, ...]]:
-    """Return statements by stage; those of a stage that is not needed run with the change."""
+    """Return statements by stage; those of a stage that is not needed run in another one, with the change."""
     by_stage: dict[Stage, list[Statement]] = defaultdict(list)
     for statement in statements:
-        by_stage[_stage(statement.phase, needed)].append(statement)
+        by_stage[_stage(statement.phase, needed, other)].append(statement)
     return {stage: tuple(by_stage[stage]) for stage in by_stage}
 
 
@@ -123,7 +125,7 @@ def in_order(needs: Mapping[str, frozenset[str]]) -> tuple[list[str], Mapping[st
     return order, without
 
 
-def _stage(phase: Phase | None, needed: frozenset[Stage]) -> Stage:
+def _stage(phase: Phase | None, needed: frozenset[Stage], other: Stage) -> Stage:
     if phase is not None and needed:
         for stage, last in _UNTIL.items():
             if stage in needed and PHASE_ORDER[phase] <= PHASE_ORDER[last]:
@@ -131,7 +133,7 @@ def _stage(phase: Phase | None, needed: frozenset[Stage]) -> Stage:
         for stage, first in _SINCE.items():
             if stage in needed and PHASE_ORDER[phase] >= PHASE_ORDER[first]:
                 return stage
-    return Stage.CHANGE
+    return other
 
 
 def _member_of_a_cycle(needs: Mapping[str, set[str]], start: str) -> str:

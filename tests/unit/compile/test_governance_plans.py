@@ -21,6 +21,7 @@ from delta_engine.models import (
     PolicyScope,
     Schema,
     Securable,
+    SecurableName,
     Table,
 )
 from delta_engine.ownership.recorded import Recorded, records_of, resource_key
@@ -106,7 +107,8 @@ def test_what_is_gone_is_neither_kept_nor_dropped() -> None:
 
 def test_an_undo_drops_what_the_run_created_and_nothing_else() -> None:
     records = recorded(HIDE, PII)
-    plan = TablePlanner(DROPS).plan([], WHOLE, records, {PII.qualified_name: 0}, undoes=True)
+    removed: dict[SecurableName, int | None] = {PII.qualified_name: 0}
+    plan = TablePlanner(DROPS).plan([], WHOLE, records, removed, undoes=True)
     assert plan.changes == (
         Keep(HIDE.qualified_name),
         Drop(PII.qualified_name, undoes_creation=True),

@@ -1,0 +1,164 @@
+"""What changes do to the protection of tables, and the order that follows from it.
+
+What strengthens it comes first in a plan, then changes whose direction is unknown, and what weakens it comes last
+(tests/properties/test_governed_orders.py proves why).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final
+
+from delta_engine.actions import PHASE_ORDER, Action, Align, AlignTable, Phase, TablePlan
+from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
+from delta_engine.aspects.columns import ColumnAdd
+from delta_engine.aspects.function_definition import COMMENT_FACET, ReplaceFunction
+from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
+from delta_engine.aspects.policy_definition import ReplacePolicy
+from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
+from delta_engine.aspects.tags import SetColumnTags, SetTableTags, UnsetColumnTags, UnsetTableTags
+from delta_engine.models import FunctionName, SecurableName
+from delta_engine.models.parts import ALL_PRIVILEGES
+
+
+class Direction(IntEnum):
+    """What a change does to protection, in the order in which a plan has them."""
+
+    STRENGTHENS = 0
+    UNKNOWN = 1
+    WEAKENS = 2
+
+
+_READS: Final = frozenset({"SELECT", ALL_PRIVILEGES})
+
+
+def direction(action: Action) -> Direction | None:
+    """Return what an action on a table does to its protection; None for one that does not change it."""
+    match action:
+        case SetColumnMask(observed=None) | SetRowFilter(observed=None):
+            return Direction.STRENGTHENS
+        case SetTableTags(tags) | SetColumnTags(tags=tags):
+            is_new = all(tag.observed is None for tag in tags)
+            return Direction.STRENGTHENS if is_new else Direction.UNKNOWN
+        case RevokePrivileges(privileges=privileges) if not _READS.isdisjoint(privileges):
+            return Direction.STRENGTHENS
+        case SetColumnMask() | SetRowFilter():
+            return Direction.UNKNOWN
+        case DropColumnMask() | DropRowFilter() | UnsetTableTags() | UnsetColumnTags() | GrantPrivileges():
+            return Direction.WEAKENS
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectedActions:
+    """The actions of a table by what they do to its protection.
+
+    Args:
+        first: those that strengthen it, with what they may need, such as added columns.
+        swaps: those whose direction is unknown.
+        rest: all others.
+    """
+
+    first: tuple[Action, ...]
+    swaps: tuple[Action, ...]
+    rest: tuple[Action, ...]
+
+    @classmethod
+    def of(cls, align: AlignTable) -> DirectedActions:
+        """Divide the actions of a table."""
+        parts: dict[str, list[Action]] = {"first": [], "swaps": [], "rest": []}
+        for action in align.actions:
+            way = direction(action)
+            is_early = PHASE_ORDER[action.phase] <= PHASE_ORDER[Phase.SET_TAGS]
+            is_first = way is Direction.STRENGTHENS or (way is None and is_early)
+            parts["swaps" if way is Direction.UNKNOWN else "first" if is_first else "rest"].append(action)
+        return cls(**{name: tuple(actions) for name, actions in parts.items()})
+
+
+def is_out_of_order(align: AlignTable) -> bool:
+    """Whether the phases of a table's actions have what may show more before what shows less of the same.
+
+    A filter, and the right to read, are about all columns. Tags act later than any statement.
+    """
+    added = {action.desired.key for action in align.of_type(ColumnAdd)}
+    drops, filters = align.of_type(DropColumnMask), align.of_type(DropRowFilter)
+    swaps = tuple(action for action in align.actions if direction(action) is Direction.UNKNOWN)
+    swapped = tuple(action for action in swaps if isinstance(action, SetColumnMask | SetRowFilter))
+    if any(direction(action) is Direction.STRENGTHENS for action in align.of_type(RevokePrivileges)):
+        return bool(drops or filters or swapped)
+    is_masked = any(
+        mask.observed is None and mask.column.lower() not in added for mask in align.of_type(SetColumnMask)
+    )
+    return is_masked and bool(filters or any(isinstance(action, SetRowFilter) for action in swapped))
+
+
+def place_of(key: str, action: Action) -> str:
+    """Return what a table's change of unknown direction is about, as `waits_of_swaps` names it."""
+    match action:
+        case SetColumnMask(column):
+            return _place(key, column.lower())
+        case SetRowFilter():
+            return _place(key, None)
+    return f"{_place(key, getattr(action, 'column', None))} tags"
+
+
+def waits_of_swaps(plan: TablePlan) -> Mapping[str, frozenset[str]]:
+    """Return the changes of unknown direction of a plan, each with those that it waits for.
+
+    A function is replaced after what leaves it, and before what arrives at it.
+    """
+    waits: dict[str, set[str]] = {node: set() for node in _swaps(plan)}
+    for action in _of_type(plan, ReplaceFunction):
+        node = node_of(action.desired.qualified_name)
+        for use in action.uses:
+            place = use.policy.lower() or _place(use.table, use.column)
+            if place in waits and use.is_before:
+                waits[node].add(place)
+            if place in waits and use.is_after:
+                waits[place].add(node)
+        for other in (f"function {key}" for key in action.left):
+            if other in waits:
+                waits[other].add(node)
+        waits[node] |= {f"function {key}" for key in action.gained} & waits.keys()
+    return {node: frozenset(needed - {node}) for node, needed in waits.items()}
+
+
+def node_of(name: SecurableName) -> str:
+    """Return what `waits_of_swaps` calls a replaced function or policy."""
+    return f"function {name.key}" if isinstance(name, FunctionName) else str(name).lower()
+
+
+def _swaps(plan: TablePlan) -> Iterator[str]:
+    for align in plan.alignments:
+        for action in align.actions:
+            if isinstance(action, ReplaceFunction | ReplacePolicy):
+                yield node_of(align.name)
+            elif align.name.kind == "table" and direction(action) is Direction.UNKNOWN:
+                yield place_of(align.name.key, action)
+
+
+def _of_type(plan: TablePlan, action_type: type[Any]) -> Iterable[Any]:
+    return (action for align in plan.alignments for action in align.of_type(action_type))
+
+
+def _place(table: str, column: str | None) -> str:
+    return table if column is None else f"{table}.{column}"
+
+
+def reach(align: Align[Any]) -> Iterator[str]:
+    """Yield the keys of the securables whose tables a replaced function or policy may show otherwise."""
+    for action in align.actions:
+        match action:
+            case ReplacePolicy() if action.changes_protection:
+                yield action.desired.scope.key
+            case ReplaceFunction() if action.parts != (COMMENT_FACET.key,):
+                yield from (use.table for use in action.uses if use.table)
+
+
+def levels(key: str) -> Iterator[str]:
+    """Yield the keys of a securable and of all that it is in, beginning with the empty one of the metastore."""
+    yield ""
+    parts = key.split(".")
+    yield from (".".join(parts[:count]) for count in range(1, len(parts) + 1) if key)

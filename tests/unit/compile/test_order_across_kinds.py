@@ -1,0 +1,212 @@
+"""The order of functions, policies and the protection of tables in a compiled plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from delta_engine.actions.policy import Policy, Removed
+from delta_engine.compile.compiled_plan import CompiledPlan, Round
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.models import (
+    AbacPolicy,
+    Column,
+    ColumnMask,
+    Function,
+    Parameter,
+    PolicyMask,
+    PolicyScope,
+    RowFilter,
+    Schema,
+    Securable,
+    Table,
+)
+from delta_engine.ownership.recorded import Recorded, resource_key
+from delta_engine.state.function_states import ABSENT_FUNCTION, function_state_of
+from delta_engine.state.policy_states import ABSENT_POLICY, policy_state_of
+from delta_engine.state.states import ABSENT, CatalogState, SchemaState, state_of
+from tests.fakes.planning import compiled
+
+HIDE = Function("dev", "gov", "hide", "string", "left(v, 3)", [Parameter("v", "string")])
+MINE = Function("dev", "gov", "mine", "boolean", "v = 'DE'", [Parameter("v", "string")])
+OUTER = replace(HIDE, function_name="outer", body="dev.gov.hide(v)")
+PII = AbacPolicy(
+    "pii",
+    PolicyScope("schema", "dev.silver"),
+    PolicyMask("dev.gov.hide", "m"),
+    ["account users"],
+    match={"m": "has_tag('pii')"},
+)
+MASKED = Column("mail", "string", mask=ColumnMask("dev.gov.hide"))
+PLAIN = replace(MASKED, mask=None)
+DROPS = Policy(removed_functions=Removed.DROP, removed_policies=Removed.DROP)
+
+
+def orders(*columns: Column, **parts: Any) -> Table:
+    return Table("dev", "silver", "orders", columns or (PLAIN,), **parts)
+
+
+def catalog(before: Sequence[Securable], after: Sequence[Securable]) -> CatalogState:
+    """Return what exists before, with nothing for the rest of what is declared."""
+    absent = {resource_key(model.qualified_name): model for model in after}
+    models = {**absent, **{resource_key(model.qualified_name): model for model in before}}
+    there = {resource_key(model.qualified_name) for model in before}
+    state: dict[str, dict[str, Any]] = {"tables": {}, "functions": {}, "policies": {}}
+    for key, model in models.items():
+        match model:
+            case Table():
+                state["tables"][model.key] = state_of(model) if key in there else ABSENT
+            case Function():
+                state["functions"][model.key] = function_state_of(model) if key in there else ABSENT_FUNCTION
+            case AbacPolicy():
+                state["policies"][model.key] = policy_state_of(model) if key in there else ABSENT_POLICY
+    return CatalogState(schema_states={"dev.silver": SchemaState(), "dev.gov": SchemaState()}, **state)
+
+
+def compiled_from(before: Sequence[Securable], after: Sequence[Securable]) -> CompiledPlan:
+    records = {
+        model.key if isinstance(model, Table) else resource_key(model.qualified_name): Recorded.of(model)
+        for model in before
+    }
+    return compiled(TablePlanner(DROPS).plan(after, catalog(before, after), records))
+
+
+def short(plan: CompiledPlan) -> list[str]:
+    """Return the statements in few words, in order."""
+    words = ("`dev`.`gov`.", "`dev`.`silver`.", "`", "(v string) RETURNS string RETURN left(v, 3)")
+    texts = list(plan.sql())
+    for word in words:
+        texts = [text.replace(word, "") for text in texts]
+    return [" ".join(text.split()[:7]) for text in texts]
+
+
+def waits(plan: CompiledPlan) -> list[tuple[str, tuple[int, ...]]]:
+    return [(f"{step.name.kind} {step.operation.value}", step.after) for step in plan.steps]
+
+
+def test_a_chain_is_made_from_the_function_on() -> None:
+    plan = compiled_from([], [orders(MASKED), HIDE, PII])
+    assert [sql.split(" (")[0] for sql in short(plan)] == [
+        "CREATE FUNCTION hide",
+        "CREATE POLICY pii ON SCHEMA dev.silver COLUMN",
+        "CREATE TABLE orders",
+    ]
+    assert waits(plan) == [("function create", ()), ("policy create", (0,)), ("table create", (0, 1))]
+
+
+def test_a_policy_of_a_new_table_comes_after_it() -> None:
+    own = replace(PII, scope=PolicyScope("table", "dev.silver.orders"))
+    plan = compiled_from([], [orders(), HIDE, own])
+    assert waits(plan) == [("function create", ()), ("table create", ()), ("policy create", (0, 1))]
+
+
+def test_functions_come_after_those_that_they_call() -> None:
+    callee = replace(HIDE, function_name="zzz")
+    plan = compiled_from([], [replace(OUTER, body="dev.gov.zzz(v)"), callee])
+    assert [step.name for step in plan.steps] == [callee.qualified_name, OUTER.qualified_name]
+    assert plan.steps[1].after == (0,)
+
+
+def test_a_replaced_function_comes_between_what_strengthens_and_what_weakens() -> None:
+    phone = replace(MASKED, name="phone")
+    before = [HIDE, orders(MASKED, replace(phone, mask=None), Column("fax", "string", mask=MASKED.mask))]
+    after = [
+        replace(HIDE, body="v"),
+        orders(MASKED, phone, Column("fax", "string"), grants={"bob": ["SELECT"]}),
+    ]
+    plan = compiled_from(before, after)
+    assert short(plan) == [
+        "ALTER TABLE orders ALTER COLUMN phone SET",
+        "CREATE OR REPLACE FUNCTION hide(v string) RETURNS",
+        "ALTER TABLE orders ALTER COLUMN fax DROP",
+        "GRANT SELECT ON TABLE orders TO bob",
+    ]
+    assert waits(plan) == [("table alter", ()), ("function alter", (0,)), ("table alter", (0, 1))]
+
+
+def test_what_leaves_a_function_comes_before_its_replacement_and_what_arrives_after() -> None:
+    other = replace(HIDE, function_name="other", body="upper(v)")
+    before = [HIDE, other, orders(MASKED)]
+    swapped = orders(replace(MASKED, mask=ColumnMask("dev.gov.other")))
+    left = compiled_from(before, [replace(HIDE, body="v"), other, swapped])
+    assert [step.name.kind for step in left.steps] == ["table", "function"]
+    arrived = compiled_from(before, [HIDE, replace(other, body="v"), swapped])
+    assert [step.name.kind for step in arrived.steps] == ["function", "table"]
+
+
+def test_a_function_that_stops_calling_another_is_replaced_before_it() -> None:
+    before = [HIDE, OUTER, orders(replace(MASKED, mask=ColumnMask("dev.gov.outer")))]
+    after = [replace(HIDE, body="v"), replace(OUTER, body="lower(v)"), before[2]]
+    plan = compiled_from(before, after)
+    assert [step.name for step in plan.steps] == [OUTER.qualified_name, HIDE.qualified_name]
+    back = compiled_from([*after], [*before])
+    assert [step.name for step in back.steps] == [HIDE.qualified_name, OUTER.qualified_name]
+
+
+def test_protection_moves_from_a_mask_to_a_policy_without_a_gap() -> None:
+    plan = compiled_from([HIDE, orders(MASKED)], [HIDE, orders(), PII])
+    assert waits(plan) == [("policy create", ()), ("table alter", (0,))]
+    back = compiled_from([HIDE, orders(), PII], [HIDE, orders(MASKED)])
+    assert waits(back) == [("table alter", ()), ("policy drop", (0,))]
+    assert back.steps[1].round is Round.DROPS
+
+
+def test_a_function_is_dropped_after_everything_that_used_it() -> None:
+    plan = compiled_from([HIDE, orders(MASKED), PII], [orders()])
+    assert waits(plan) == [("table alter", ()), ("policy drop", (0,)), ("function drop", (0, 1))]
+
+
+def test_the_policy_of_a_dropped_table_goes_with_it() -> None:
+    own = replace(PII, scope=PolicyScope("table", "dev.silver.orders"))
+    before = [HIDE, orders(), own]
+    records = {resource_key(own.qualified_name): Recorded.of(own)}
+    state = catalog(before, [])
+    plan = TablePlanner(DROPS).plan([HIDE], state, records, {orders().qualified_name: 1})
+    assert [step.statements == () for step in compiled(plan).steps] == [False, True]
+
+
+def test_a_renamed_policy_is_created_before_the_former_one_is_dropped() -> None:
+    plan = compiled_from([HIDE, PII], [HIDE, replace(PII, name="other")])
+    assert waits(plan) == [("policy create", ()), ("policy drop", (0,))]
+
+
+def test_a_comment_alone_orders_nothing() -> None:
+    before = [HIDE, orders(MASKED, Column("n", "int"))]
+    after = [replace(HIDE, comment="x"), orders(MASKED, Column("n", "int", comment="y"))]
+    assert waits(compiled_from(before, after)) == [("function alter", ()), ("table alter", ())]
+
+
+def test_rows_are_hidden_before_a_filter_shows_more() -> None:
+    hidden = orders(MASKED, Column("region", "string"))
+    shown = orders(PLAIN, Column("region", "string"), row_filter=RowFilter("dev.gov.mine", ["region"]))
+    plan = compiled_from([HIDE, MINE, shown], [HIDE, MINE, hidden])
+    assert short(plan) == [
+        "ALTER TABLE orders ALTER COLUMN mail SET",
+        "ALTER TABLE orders DROP ROW FILTER",
+    ]
+
+
+def test_a_schema_comes_before_what_is_in_it() -> None:
+    state = CatalogState(
+        tables={},
+        missing_schemas=frozenset({("dev", "gov"), ("dev", "silver")}),
+        functions={HIDE.key: ABSENT_FUNCTION},
+        policies={PII.key: ABSENT_POLICY},
+    )
+    plan = compiled(TablePlanner().plan([Schema("dev", "silver"), HIDE, PII], state))
+    assert waits(plan) == [
+        ("schema create", ()),
+        ("schema create", ()),
+        ("function create", (0,)),
+        ("policy create", (1, 2)),
+    ]
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_a_function_and_a_table_of_one_name_have_steps_of_their_own(*, is_declared: bool) -> None:
+    table = Table("dev", "gov", "hide", [PLAIN])
+    plan = compiled_from([], [HIDE, table] if is_declared else [table])
+    assert len({step.resource for step in plan.steps}) == len(plan.steps) == 1 + is_declared
