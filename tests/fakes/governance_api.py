@@ -22,6 +22,7 @@ from tests.fakes.unity_catalog.policies import Policy
 
 FUNCTIONS = "/api/2.1/unity-catalog/functions"
 POLICIES = "/api/2.1/unity-catalog/policies/"
+TAG_POLICIES = "/api/2.1/tag-policies"
 _PAGE = 2
 
 Listed = Mapping[str, object]
@@ -134,12 +135,17 @@ class _Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         query = {key: values[0] for key, values in parse_qs(url.query).items()}
         self.api.requests.append(url.path)
-        if url.path == FUNCTIONS:
+        if url.path == TAG_POLICIES:
+            about = "tags"
+        elif url.path == FUNCTIONS:
             about = f"{query['catalog_name']}.{query['schema_name']}"
         else:
             about = unquote(url.path).rpartition("/")[2]
         if about in self.api.refused:
             self._answer(403, Dialect.DATABRICKS.error("PERMISSION_DENIED", "no"))
+        elif url.path == TAG_POLICIES:
+            tags: list[Listed] = [{"tag_key": key} for key in sorted(self.api.catalog.known_tags or ())]
+            self._answer(200, _page("tag_policies", tags, query.get("page_token", "")))
         elif url.path == FUNCTIONS:
             functions = self.api.functions(query["catalog_name"], query["schema_name"])
             if functions is None:

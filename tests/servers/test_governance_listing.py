@@ -8,16 +8,21 @@ from typing import Any
 
 import pytest
 
+from delta_engine.actions import Align, Create, TablePlan
+from delta_engine.aspects.policy_definition import ReplacePolicy
+from delta_engine.errors import SourceLocation
 from delta_engine.models.functions import Function, Parameter
 from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyScope
 from delta_engine.sql.functions import sql_create_function
 from delta_engine.sql.policies import sql_create_policy
 from delta_engine.state.catalog_reader import Other
 from delta_engine.state.function_states import FunctionState, function_state_of
+from delta_engine.state.governed_tags import GovernedTagReader
 from delta_engine.state.policy_states import OtherPolicy, PolicyState, policy_state_of
 from delta_engine.state.unity_catalog.policy_descriptions import listed_policy
 from delta_engine.state.unity_catalog.routines import ROUTINE_PRIVILEGES, listed_function
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
+from delta_engine.validation.policy_rules import ungoverned_tags
 from tests.fakes import governance_api
 from tests.fakes.governance_api import FUNCTIONS as FUNCTIONS_PATH
 from tests.fakes.governance_api import POLICIES as POLICIES_PATH
@@ -130,7 +135,7 @@ class _Unreachable:
 
     def __init__(self) -> None:
         self.asked = 0
-        self.functions = self.policies = self
+        self.functions = self.policies = self.tag_policies = self
 
     def list(
         self,
@@ -142,6 +147,10 @@ class _Unreachable:
     ) -> Any:
         self.asked += 1
         raise TimeoutError(f"{catalog_name}.{schema_name}")
+
+    def list_tag_policies(self) -> Any:
+        self.asked += 1
+        raise TimeoutError("tags")
 
     def list_policies(self, on_securable_type: str, on_securable_fullname: str) -> Any:
         self.asked += 1
@@ -170,3 +179,30 @@ def test_a_hidden_function_is_listed_without_its_body(client: Any, api: FakeGove
     api.catalog.hides_bodies = True
     states = UnityCatalogReader(api.catalog, governance=client).snapshot([], FUNCTIONS).functions
     assert {state.body for state in states.values()} == {None}
+
+
+def test_governed_tags_are_listed(client: Any, api: FakeGovernanceApi) -> None:
+    api.catalog.known_tags = frozenset({"a", "b", "n"})
+    assert GovernedTagReader(client).read() == frozenset({"a", "b", "n"})
+    placed = replace(POLICIES[0], declared_at=SourceLocation("policies.yml", 3))
+    replaced = Align(placed.qualified_name, (ReplacePolicy(placed, PolicyState(), ("comment",)),))
+    for change in (Create(placed), replaced):
+        (refusal,) = ungoverned_tags(TablePlan((change,)), GovernedTagReader(client))
+        assert str(refusal) == (
+            "policies.yml:3: policy pii on schema dev.silver: its conditions name tags that are not governed: pii. "
+            "Create the governed tags first, or correct the conditions. Keys compare exactly."
+        )
+
+
+@pytest.mark.parametrize("hides", ["an empty list", "a refusal", "no listing"])
+def test_tags_that_cannot_be_listed_are_not_judged(
+    client: Any, api: FakeGovernanceApi, hides: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    api.catalog.known_tags = frozenset() if hides == "an empty list" else frozenset({"other"})
+    api.refused |= {"tags"} if hides == "a refusal" else set()
+    reader = GovernedTagReader(None if hides == "no listing" else client)
+    assert [*ungoverned_tags(TablePlan((Create(POLICIES[0]),)), reader)] == []
+    assert ("governed tags not listed" in caplog.text) is (hides == "a refusal")
+    api.requests.clear()
+    assert [*ungoverned_tags(TablePlan((Create(FUNCTIONS[0]),)), reader)] == []
+    assert api.requests == []

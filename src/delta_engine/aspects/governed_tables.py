@@ -121,7 +121,7 @@ def governed_after(plan: TablePlan, before: Governed) -> Governed:
             tables[key] = _changed_table(tables[key], change)
         elif isinstance(change, Align) and name.kind == "schema":
             tags[key] = _changed_tags(tags.get(key, {}), change)
-        for definition in _definitions(change):
+        for definition in changed_models(change):
             match definition:
                 case Table():
                     tables[key] = definition
@@ -215,7 +215,7 @@ def _joined(
             yield FunctionUse(table, column)
 
 
-def _definitions(change: SecurableChange) -> Iterator[Securable]:
+def changed_models(change: SecurableChange) -> Iterator[Securable]:
     """Yield the model that a change makes of a securable as a whole."""
     match change:
         case Create():

@@ -24,6 +24,7 @@ from delta_engine.state.catalog_reader import PlatformReader, TableLister
 from delta_engine.state.delta_log_reader import DeltaLogHistoryReader, DeltaLogReader, reads_without_spark
 from delta_engine.state.effective_policies import EffectivePolicyReader
 from delta_engine.state.existing_files import LocationReader
+from delta_engine.state.governed_tags import NO_GOVERNED_TAGS, GovernedTagReader
 from delta_engine.state.lineage import NO_LINEAGE, LineageReader
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
@@ -69,6 +70,7 @@ class Backend:
         host: the workspace's URL; empty if unknown.
         principals: reads the current principal and its privileges; None where the platform has no privileges.
         policies: reads the policies (ABAC) that reach a table; None where the platform has no policies.
+        governed_tags: reads the tags that conditions of policies may name.
         locations: describes Delta tables by their locations; None where tables are folders.
         start: opens what runs statements, such as a Spark session, unless it is open; the first statement also does.
     """
@@ -87,6 +89,7 @@ class Backend:
     audit_log: AuditLogReader = NO_AUDIT_LOG
     principals: PrincipalReader | None = None
     policies: EffectivePolicyReader | None = None
+    governed_tags: GovernedTagReader = NO_GOVERNED_TAGS
     views: ViewDefinitionReader = NO_VIEWS
     lineage: LineageReader = NO_LINEAGE
     locations: LocationReader | None = None
@@ -122,6 +125,7 @@ def databricks_backend(
         audit_log=SqlAuditLogReader(runner),
         principals=PrincipalReader(runner),
         policies=EffectivePolicyReader(runner),
+        governed_tags=GovernedTagReader(governance),
         views=ViewDefinitionReader(runner),
         lineage=LineageReader(runner),
         locations=reader,

@@ -13,6 +13,7 @@ from delta_engine.orchestrate.runs import Environment, PlannedRun
 from delta_engine.telemetry.context import utc_now
 from delta_engine.validation.broken_views import view_warnings
 from delta_engine.validation.needed_rights import rights_warnings
+from delta_engine.validation.policy_rules import ungoverned_tags
 from delta_engine.validation.protected_data import tag_warnings
 from delta_engine.validation.protection_orders import unsafe_orders
 from delta_engine.validation.recent_readers import lineage_warnings
@@ -99,6 +100,7 @@ def _asked(
         protected = environment.protected_data.refusals(plan, draft.intent.tables, draft.snapshot, policy)
         refusals += (refusal for refusal in protected if not _is_allowed(refusal, policy))
         needed = needed_by(protected)
+    refusals += ungoverned_tags(plan, environment.governed_tags)
     if environment.preflight is not None and not refusals:
         refusals += environment.preflight.refusals(plan, draft.intent.tables, draft.basis.observed)
     return replace(draft, plan=plan, refusals=tuple(refusals)), needed

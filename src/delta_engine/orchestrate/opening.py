@@ -173,6 +173,7 @@ def open_environment(
             if backend.policies is not None
             else None
         ),
+        governed_tags=backend.governed_tags,
         costs=CostEstimator(runner, addressing, parallelism=settings.parallelism),
         drift_policy=settings.drift_policy,
         versions=backend.versions,

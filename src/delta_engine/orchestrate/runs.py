@@ -38,6 +38,7 @@ from delta_engine.ownership.recorded import Recorded, is_unrecorded, table_recor
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
 from delta_engine.state.catalog_reader import CatalogReader, Other
 from delta_engine.state.existing_files import LocationReader
+from delta_engine.state.governed_tags import NO_GOVERNED_TAGS, GovernedTagReader
 from delta_engine.state.lineage import NO_LINEAGE, LineageReader
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
@@ -111,6 +112,7 @@ class Environment:
     row_counter: RowCounter | None = None
     preflight: Preflight | None = None
     protected_data: ProtectedData | None = None
+    governed_tags: GovernedTagReader = NO_GOVERNED_TAGS
     costs: CostEstimator | None = None
     principals: PrincipalReader | None = None
     visibility: Visibility = Visibility.WHOLE

@@ -13,8 +13,10 @@ from typing import ClassVar, Final
 
 from typing_extensions import assert_never
 
+from delta_engine.actions import TablePlan
+from delta_engine.aspects.governed_tables import changed_models
 from delta_engine.aspects.policy_reach import Reach, inherited_tags, passed_columns, reaches, reaches_of
-from delta_engine.errors import InvalidModelError
+from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import (
     AbacPolicy,
     Function,
@@ -29,6 +31,7 @@ from delta_engine.models.policies import ScopeKind
 from delta_engine.models.repetitions import repeated
 from delta_engine.sql.policies import is_constant, policy_function
 from delta_engine.sql.tag_conditions import TagCondition, named_tags, spelled_condition, tag_condition
+from delta_engine.state.governed_tags import GovernedTagReader
 from delta_engine.validation.function_rules import filter_problems, mask_problems
 from delta_engine.validation.governance_rules import principal_problems
 from delta_engine.validation.rules import (
@@ -38,6 +41,7 @@ from delta_engine.validation.rules import (
     name_problem,
     of_each,
     of_kind,
+    subject,
 )
 
 MOST_POLICIES: Final = {ScopeKind.CATALOG: 100, ScopeKind.SCHEMA: 100, ScopeKind.TABLE: 50}
@@ -216,9 +220,27 @@ def hidden_from(engine: str, reached: Iterable[Reach]) -> Iterator[AbacPolicy]:
             yield policy
 
 
+def ungoverned_tags(plan: TablePlan, reader: GovernedTagReader) -> Iterator[UnsafePlanError]:
+    """Yield the new or changed policies whose conditions name tags that are not governed, where these can be read."""
+    changed = of_kind(AbacPolicy, (model for change in plan.changes for model in changed_models(change)))
+    governed = reader.read() if changed else None
+    for policy in changed if governed is not None else ():
+        if unknown := unknown_tags(policy, governed or frozenset()):
+            yield UnsafePlanError(
+                f"its conditions name tags that are not governed: {', '.join(unknown)}",
+                **subject(policy.qualified_name),
+                location=policy.declared_at,
+                way_out="Create the governed tags first, or correct the conditions. Keys compare exactly.",
+            )
+
+
 def unknown_tags(policy: AbacPolicy, governed: frozenset[str]) -> list[str]:
-    """Return the tags in the conditions of a policy that are not governed, sorted."""
-    return sorted(tags_of(policy) - governed)
+    """Return the tags in the conditions of a policy that are not governed, sorted.
+
+    The platform's own tags (`class.…`, `system.…`) are not judged.
+    """
+    own = ("class.", "system.")
+    return sorted(key for key in tags_of(policy) - governed if not key.startswith(own))
 
 
 def tags_of(policy: AbacPolicy) -> frozenset[str]:

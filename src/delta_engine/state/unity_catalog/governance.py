@@ -19,6 +19,7 @@ from delta_engine.models.functions import FunctionName
 from delta_engine.models.policies import PolicyName, PolicyScope
 from delta_engine.sql.policies import sql_describe_policy, sql_show_policies
 from delta_engine.state.failed_reads import require_answers, unreadable
+from delta_engine.state.governed_tags import TagPolicyListing
 from delta_engine.state.policy_states import OtherPolicy, PolicyState
 from delta_engine.state.unity_catalog.information_schema import View
 from delta_engine.state.unity_catalog.policy_descriptions import (
@@ -80,6 +81,10 @@ class GovernanceListing(Protocol):
     @property
     def policies(self) -> PolicyListing:
         """Lists policies."""
+
+    @property
+    def tag_policies(self) -> TagPolicyListing:
+        """Lists governed tags."""
 
 
 @dataclass(slots=True)
