@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from delta_engine.actions.policy import Consent, DestructiveKind, NeededConsent
 from delta_engine.config.consents import load_consents
 from delta_engine.config.entry_text import EntryWriter
 from delta_engine.errors import ConfigError
-from delta_engine.models import QualifiedName
+from delta_engine.models import FunctionName, PolicyName, PolicyScope, QualifiedName
 from tests.builders.models import ORDERS
 
 GOOD = """\
@@ -53,6 +54,94 @@ def test_the_files_of_a_folder_are_read_too(tmp_path: Path) -> None:
         )
     consents = load(tmp_path, f"consents: [{{{ENTRY}}}]".replace(": a,", ": c,"))
     assert [consent.part for consent in consents] == ["c", "a", "b"]
+
+
+OF_FUNCTIONS = """\
+consents:
+  - {kind: change_protection, function: "${catalog}.gov.Mask", reason: r, expires: 2026-12-31}
+  - {kind: drop_function, function: dev.gov.mask, reason: r, expires: 2026-12-31}
+  - {kind: drop_policy, policy: "schema.${catalog}.sales.mask_pii", reason: r, expires: 2026-12-31}
+  - {kind: drop_policy, policy: catalog.dev.mask.all, reason: r, expires: 2026-12-31}
+"""
+
+
+def test_entries_name_functions_and_policies(tmp_path: Path) -> None:
+    consents = load(tmp_path, OF_FUNCTIONS)
+    assert [consent.table for consent in consents] == [
+        FunctionName("dev", "gov", "Mask"),
+        FunctionName("dev", "gov", "mask"),
+        PolicyName(PolicyScope("schema", "dev.sales"), "mask_pii"),
+        PolicyName(PolicyScope("catalog", "dev"), "mask.all"),
+    ]
+    needed = NeededConsent(kind=DestructiveKind.CHANGE_PROTECTION, table=FunctionName("dev", "gov", "mask"))
+    assert [consent.covers(needed) for consent in consents] == [True, False, False, False]
+    table = NeededConsent(kind=DestructiveKind.DROP_TABLE, table=QualifiedName("dev", "gov", "mask"))
+    assert not any(consent.covers(table) for consent in consents)
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_needed_entries_of_functions_and_policies_are_written(tmp_path: Path, is_folder: bool) -> None:
+    name = FunctionName("dev", "gov", "mask")
+    kinds = (DestructiveKind.CHANGE_PROTECTION, DestructiveKind.DROP_FUNCTION)
+    policy = PolicyName(PolicyScope("table", "dev.sales.orders"), "mask_pii")
+    needed = [
+        *(NeededConsent(kind=kind, table=name) for kind in kinds),
+        NeededConsent(kind=DestructiveKind.DROP_POLICY, table=policy),
+    ]
+    if is_folder:
+        (tmp_path / "consents").mkdir()
+    files = WRITER.edited_files(tmp_path, needed)
+    assert len(files) == (2 if is_folder else 1)
+    text = "".join(files.values())
+    assert "    function: ${catalog}.gov.mask\n" in text
+    assert "    policy: table.${catalog}.sales.orders.mask_pii\n" in text
+    for path, written in files.items():
+        path.write_text(written)
+    consents = load_consents(tmp_path, "dev", {"catalog": "dev"}, ["dev"])
+    assert {str(consent) for consent in consents} == {*map(str, needed)}
+    for_prod = replace(WRITER, environment="prod").edited_files(tmp_path, needed)
+    assert for_prod == {path: text.replace("[dev]", "[dev, prod]") for path, text in files.items()}
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (
+            "kind: drop_function, table: a.b.c",
+            "consent to drop_function names a function. Write function: catalog.",
+        ),
+        (
+            "kind: drop_table, function: a.b.c",
+            "consent to drop_table names a table. Write table: catalog.schema.",
+        ),
+        (
+            "kind: drop_policy",
+            "consent to drop_policy names a policy. Write policy: its key, such as schema.dev.",
+        ),
+        (
+            "kind: drop_policy, policy: a.b.c",
+            "'a.b.c' is not the name of one policy. Write its key, such as schema.",
+        ),
+        ("kind: drop_policy, policy: schema.dev.mask", "'schema.dev.mask' is not the name of one policy. "),
+        (
+            "kind: drop_policy, policy: schema.dev.sales.*",
+            "For policies that match a glob, use policy.allow.",
+        ),
+        (
+            "kind: drop_function, function: b.c",
+            "'b.c' is not the name of one function. Write catalog.schema.function.",
+        ),
+        (
+            "kind: drop_function, function: a.b.c, column: d",
+            "column does not narrow consent to drop_function",
+        ),
+    ],
+)
+def test_entries_with_another_subject_are_refused(tmp_path: Path, entry: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, f"consents:\n  - {{{entry}, reason: r, expires: 2026-12-31}}\n")
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path}/consents.yml:2: ")
 
 
 @pytest.mark.parametrize(
