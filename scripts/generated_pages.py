@@ -22,7 +22,7 @@ from delta_engine.backends.capabilities import (
     Feature,
 )
 from delta_engine.config.model_text import COLUMN_FIELDS, FIELDS
-from delta_engine.validation.needed_rights import REFERENCED_TABLE, REQUIREMENTS
+from delta_engine.validation.needed_rights import CALLED_FUNCTION, REFERENCED_TABLE, REQUIREMENTS
 from delta_engine.validation.validator import PlanValidator
 from scripts.command_reference import command_reference
 
@@ -90,7 +90,7 @@ def _rights_table() -> str:
     whole = [*(kind.create_right for kind in KINDS), *(kind.drop_right for kind in KINDS)]
     requirements = [requirement for requirement in (*whole, *REQUIREMENTS.values()) if requirement]
     requirements += [requirement.of_schemas for requirement in requirements if requirement.of_schemas]
-    requirements.append(REFERENCED_TABLE)
+    requirements += [REFERENCED_TABLE, CALLED_FUNCTION]
     rows = ((f"`{each.statement}`", each.demands, each.source) for each in requirements)
     return table(("statement", "needs", "says"), rows)
 

@@ -23,6 +23,16 @@ from tests.servers.warehouse_project import DATABRICKS_STATE, make_project
 
 VOLUME = "/Volumes/dev/delta_engine/deployment_state"
 ANN = "ann@example.com"
+GOVERNANCE = """\
+functions:
+  - {catalog: dev, schema: silver, name: hide, parameters: [{name: v, type: string}], returns: string, body: v}
+policies:
+  - name: pii
+    on: {schema: dev.silver}
+    mask: {function: dev.silver.hide, column: mail}
+    match: {mail: has_tag('pii')}
+    to: [hr]
+"""
 
 
 @dataclass
@@ -159,6 +169,11 @@ def with_functions_and_location(project: Project) -> None:
     project.model((ORDERS + more).replace("{name: id, ", "{name: id, mask: {function: masked}, "))
 
 
+def with_function_and_policy(project: Project) -> None:
+    project.hold("USE CATALOG", "USE SCHEMA", "CREATE TABLE")
+    project.model(ORDERS + GOVERNANCE)
+
+
 def with_forbidden_history(project: Project) -> None:
     project.configure("policy:", "apply: {history_table: ops.engine.runs}\npolicy:")
     project.refuse("`ops`.information_schema")
@@ -215,6 +230,10 @@ CASES: dict[str, tuple[Callable[[Project], object], Mapping[str, str]]] = {
             f"{EXECUTE}.silver.masked": grant("EXECUTE", "FUNCTION `dev`.`silver`.`masked`"),
             LOCATION: grant("CREATE EXTERNAL TABLE", "EXTERNAL LOCATION `<name>`"),
         },
+    ),
+    "functions and policies": (
+        with_function_and_policy,
+        not_granted("schema", ("CREATE FUNCTION", "MANAGE"), "dev.silver"),
     ),
     "a forbidden catalog next to another": (with_forbidden_history, {"missing catalogs: catalog ops": ""}),
     "a history without a schema": (

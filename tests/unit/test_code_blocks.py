@@ -15,6 +15,7 @@ from jsonschema import Draft7Validator
 
 from delta_engine.cli.terminal import USAGE_ERROR
 from delta_engine.config.model_text import LISTS
+from delta_engine.config.yaml_documents import parse_document
 from tests.cases.documentation import DOCS, PAGES, Block, blocks, console_steps, simple_commands
 from tests.projects.commandline import parsed
 
@@ -64,7 +65,9 @@ CONFIGURATION_KEYS = {*CONFIGURATION.schema["$defs"]["Configuration"]["propertie
 
 def check_yaml(block: Block) -> None:
     """Hold a block against the schema of the file that it is a part of, with what that file needs besides."""
-    content = yaml.load(block.text, Loader=yaml.BaseLoader if "expires:" in block.text else yaml.SafeLoader)
+    content: Any = parse_document(block.text, block.place).value
+    if "expires:" in block.text:
+        content = yaml.load(block.text, Loader=yaml.BaseLoader)
     if content is None:
         assert block.text.startswith("# yaml-language-server: ")
         return

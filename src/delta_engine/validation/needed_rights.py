@@ -61,6 +61,14 @@ REFERENCED_TABLE: Final = Requirement(
 )
 """The requirement of a new foreign key on its parent table."""
 
+CALLED_FUNCTION: Final = Requirement(
+    statement="mask, row filter or policy that calls the function",
+    right=Right.EXECUTE,
+    demands="`EXECUTE` on the function, `USE SCHEMA`, `USE CATALOG`",
+    source="Row filters and column masks; CREATE POLICY",
+)
+"""The requirement of a new mask, row filter or policy on its function."""
+
 _KINDS = ("CATALOG", "SCHEMA", "TABLE")
 
 
@@ -130,7 +138,9 @@ def _function_level(key: str) -> str:
 
 def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
     """Return the rights that a plan needs on objects of its snapshot; the principal owns what it creates."""
-    asked = (needed for kind in KINDS for needed in _asked(kind, plan, observed))
+    asked = [needed for kind in KINDS for needed in _asked(kind, plan, observed)]
+    called = (name for name in functions_of(plan) if name.key in observed.functions)
+    asked += ((securable(name), CALLED_FUNCTION) for name in called)
     return tuple(
         merged(
             Need(
@@ -180,19 +190,19 @@ def _right(kind: Kind, action: Action) -> Requirement | None:
     return special or requirement
 
 
-def functions_of(plan: TablePlan) -> tuple[QualifiedName, ...]:
+def functions_of(plan: TablePlan) -> tuple[FunctionName, ...]:
     """Return the functions of new row filters, masks and policies, sorted; each needs EXECUTE.
 
     The principal owns those that the plan creates.
     """
-    functions: set[QualifiedName] = set()
+    functions: set[FunctionName] = set()
     for change in plan.changes:
         policies = [change.desired] if isinstance(change, Create) else []
         policies += (
             [action.desired for action in change.of_type(ReplacePolicy)] if isinstance(change, Align) else []
         )
         named = (policy_function(policy) for policy in policies if isinstance(policy, AbacPolicy))
-        functions |= {QualifiedName(*function.parts) for function in named}
+        functions |= {FunctionName(*function.parts) for function in named}
     for create in plan.create_tables:
         masks = [column.mask for column in create.desired.columns]
         functions |= _functions(create.table, [create.desired.row_filter, *masks])
@@ -214,8 +224,9 @@ def locations_of(plan: TablePlan) -> tuple[str, ...]:
 
 def _functions(
     table: QualifiedName, uses: Iterable[RowFilter | ColumnMask | None]
-) -> frozenset[QualifiedName]:
-    return frozenset(full_function_name(use.function, table) for use in uses if use is not None)
+) -> frozenset[FunctionName]:
+    names = (full_function_name(use.function, table) for use in uses if use is not None)
+    return frozenset(FunctionName(*name.parts) for name in names)
 
 
 def merged(all_needs: Iterable[Need]) -> Iterator[Need]:

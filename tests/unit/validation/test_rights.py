@@ -25,7 +25,7 @@ from delta_engine.models import (
     PolicyFilter,
     PolicyScope,
     PrimaryKey,
-    QualifiedName,
+    RowFilter,
     Schema,
     Table,
 )
@@ -317,7 +317,7 @@ def test_a_policy_needs_manage_on_its_scope_and_execute_on_its_function(catalog:
     plan, observed = catalog.planned(orders(), FILTER)
     (need,) = needs(plan, observed)
     assert (str(need.securable), need.statements) == ("table dev.silver.orders", ("CREATE POLICY",))
-    assert functions_of(plan) == (QualifiedName("dev", "silver", "orders"),)
+    assert functions_of(plan) == (MASK.qualified_name,)
     catalog.own(BOB)
     assert catalog.warnings(orders(), FILTER) == []
     with_function, observed = catalog.planned(orders(), FILTER, MASK)
@@ -326,3 +326,24 @@ def test_a_policy_needs_manage_on_its_scope_and_execute_on_its_function(catalog:
         "table dev.silver.orders",
         "schema dev.silver",
     }
+
+
+def test_an_observed_function_is_checked_for_execute(catalog: Catalog) -> None:
+    catalog.fake.by_hand(sql_create_function(MASK), user=ANN)
+    _, observed = catalog.planned(orders(), MASK)
+    by_policy, by_table = Create(FILTER), Create(orders(row_filter=RowFilter("orders", ["n"])))
+    for plan in (TablePlan((by_policy,)), TablePlan((by_table,))):
+        need = needs(plan, observed)[-1]
+        assert (need.right, str(need.securable)) == (Right.EXECUTE, "function dev.silver.orders")
+        at_hand = rights_at_hand(PrincipalReader(catalog), [need], observed)
+        assert at_hand.verdict(need) is not Verdict.HELD
+        assert at_hand.owner(need.securable) == ANN
+    granted = replace(observed.functions[MASK.key], grants={BOB: ("EXECUTE",)})
+    allowed = replace(observed, functions={MASK.key: granted})
+    assert rights_at_hand(PrincipalReader(catalog), [need], allowed).verdict(need) is Verdict.HELD
+
+
+def test_a_policy_on_a_table_of_the_same_plan_needs_no_right_on_the_table() -> None:
+    plan = TablePlan((Create(orders()), Create(FILTER)))
+    (need,) = needs(plan, CatalogState(tables={}))
+    assert need.statements == ("CREATE TABLE",)

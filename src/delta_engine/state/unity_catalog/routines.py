@@ -50,6 +50,9 @@ ROUTINE_PRIVILEGES = View(
     needed=(*_NAME, "grantee", "privilege_type"),
 )
 
+OF_FUNCTIONS: Final = (ROUTINES, PARAMETERS, ROUTINE_PRIVILEGES)
+"""The views of functions."""
+
 RoutineKey = tuple[str, str]
 """A schema's and a function's name in lower case."""
 

@@ -27,15 +27,15 @@ from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.stores.s3 import S3Folder
 from delta_engine.deployment.stores.volume_files import VolumeFiles
 from delta_engine.errors import DISTRIBUTION, RefusedError, engine_version
-from delta_engine.models import QualifiedName, Schema, SchemaName
+from delta_engine.models import QualifiedName, SchemaName
 from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.report.plan_tree import plan_summary
 from delta_engine.sql.governance import sql_grant
 from delta_engine.sql.tables import sql_create_schema
-from delta_engine.sql.text import sql_path
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog.information_schema import OF_SCHEMAS, OF_TABLES, SCHEMATA, TABLES, View
+from delta_engine.state.unity_catalog.routines import OF_FUNCTIONS
 from delta_engine.telemetry.visible import counted
 from delta_engine.tools.doctor.report import Check, Topic
 from delta_engine.tools.doctor.statuses import status_of
@@ -81,7 +81,7 @@ _VIEW_COLUMNS: Final = View(
 )
 
 _QUERIED: Final[Mapping[str, Sequence[str]]] = {
-    **{view.name: view.columns for view in (SCHEMATA, TABLES, *OF_SCHEMAS, *OF_TABLES)},
+    **{view.name: view.columns for view in (SCHEMATA, TABLES, *OF_SCHEMAS, *OF_TABLES, *OF_FUNCTIONS)},
     "catalogs": ("catalog_name", "catalog_owner"),
     "catalog_privileges": ("catalog_name", "grantee", "privilege_type"),
 }
@@ -287,14 +287,18 @@ class CatalogUse:
 
 def catalog_uses(
     declared: Sequence[QualifiedName],
-    schemas: Sequence[Schema],
+    schemas: Sequence[SchemaName],
     own: Sequence[QualifiedName],
     *,
     creates_schemas: bool,
 ) -> tuple[CatalogUse, ...]:
-    """Return an environment's use of each catalog, sorted by name."""
+    """Return an environment's use of each catalog, sorted by name.
+
+    Args:
+        schemas: those that are declared, and those of declared functions.
+    """
     own_schemas = {(name.catalog.lower(), name.schema.lower()) for name in own}
-    names: Sequence[QualifiedName | SchemaName] = (*declared, *(schema.qualified_name for schema in schemas))
+    names: Sequence[QualifiedName | SchemaName] = (*declared, *schemas)
     declared_schemas = {(name.catalog.lower(), name.schema.lower()) for name in names}
     return tuple(
         CatalogUse(
@@ -373,15 +377,14 @@ def plan_checks(planned: PlannedRun, *, is_recorded: bool) -> Iterator[Check]:
         )
 
 
-def unchecked_rights(plan: TablePlan, principal: str) -> Iterator[Check]:
-    """Yield the rights of a plan that the doctor cannot check: on functions and on external locations."""
+def unchecked_rights(plan: TablePlan, observed: CatalogState, principal: str) -> Iterator[Check]:
+    """Yield the rights of a plan that the doctor cannot check: on functions that were not read, and on locations."""
     finding = "the plan needs it, and the doctor does not check it"
     for function in functions_of(plan):
-        address = sql_path((function.catalog, function.schema, function.table))
-        grant = sql_grant(f"FUNCTION {address}", ["EXECUTE"], principal)
-        yield Check.unknown(
-            Topic.RIGHTS, f"EXECUTE on function {function}", finding, f"If it is missing: {grant}"
-        )
+        if function.key not in observed.functions:
+            grant = securable(function).grant(Right.EXECUTE, principal)
+            subject = f"{Right.EXECUTE.privilege} on function {function}"
+            yield Check.unknown(Topic.RIGHTS, subject, finding, f"If it is missing: {grant}")
     for location in locations_of(plan):
         grant = sql_grant("EXTERNAL LOCATION `<name>`", ["CREATE EXTERNAL TABLE"], principal)
         subject = f"CREATE EXTERNAL TABLE on the external location of {location}"

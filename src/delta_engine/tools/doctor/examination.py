@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from importlib.metadata import requires, version
 from pathlib import Path
@@ -24,7 +24,7 @@ from delta_engine.errors import (
     StatementError,
     engine_version,
 )
-from delta_engine.models import QualifiedName, Schema
+from delta_engine.models import Function, QualifiedName, Schema, SchemaName
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import (
     git_lineage,
@@ -36,6 +36,7 @@ from delta_engine.orchestrate.deployments import (
 from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_project
+from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.sql.governance import sql_grant
 from delta_engine.state.catalog_reader import bare_model, readable_snapshot
 from delta_engine.state.lineage import LineageReader
@@ -67,7 +68,7 @@ from delta_engine.tools.doctor.checks import (
 )
 from delta_engine.tools.doctor.report import Check, DoctorReport, DoctorStatus, Topic, doctor_report
 from delta_engine.tools.doctor.statuses import status_of
-from delta_engine.validation.needed_rights import Need, Securable, needs
+from delta_engine.validation.needed_rights import Securable, needs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -254,7 +255,7 @@ def _check_catalogs(
         own += (QualifiedName(place.catalog, place.schema, name) for name in (HEADS, LOCKS))
     uses = catalog_uses(
         [model.qualified_name for model in project.models] if project else (),
-        [schema for schema in project.synced_others if isinstance(schema, Schema)] if project else (),
+        _schemas_of(project) if project else (),
         own,
         creates_schemas=settings.policy.create_schemas,
     )
@@ -267,7 +268,11 @@ def _check_catalogs(
             schema_states = {**observed.schema_states, **state.schema_states}
             observed = replace(observed.with_tables(state), schema_states=schema_states)
     planned = _check_plan(findings, project, backend, deployment)
-    needed = (*basic_needs(readable, own, observed), *planned)
+    needed = [*basic_needs(readable, own, observed)]
+    if planned is not None:
+        needed += needs(planned.plan, planned.basis.observed)
+        observed = replace(observed, functions=planned.basis.observed.functions)
+        findings.checks += unchecked_rights(planned.plan, observed, findings.run_by)
     principals = backend.principals
     if principals is not None:
         findings.checks += (
@@ -275,6 +280,11 @@ def _check_catalogs(
             or ()
         )
     _check_lineage(findings, backend.lineage)
+
+
+def _schemas_of(project: Project) -> list[SchemaName]:
+    models: list[Schema | Function] = [*project.schemas, *project.functions]
+    return [SchemaName(model.catalog_name, model.schema_name) for model in models]
 
 
 def _check_lineage(findings: Findings, lineage: LineageReader) -> None:
@@ -322,16 +332,13 @@ def _read_catalog(findings: Findings, backend: Backend, use: CatalogUse) -> Cata
 
 def _check_plan(
     findings: Findings, project: Project | None, backend: Backend, deployment: Deployment | None
-) -> Sequence[Need]:
+) -> PlannedRun | None:
     if project is None:
-        return ()
+        return None
     environment = open_environment(project, backend, deployment or Deployment.unrecorded())
     planned = findings.attempt(
         Topic.PLAN, "sync", lambda: plan_unlocked(environment, project.models, allow_cached=False)
     )
-    if planned is None:
-        return ()
-    findings.checks += plan_checks(planned, is_recorded=deployment is not None)
-    if backend.principals is not None:
-        findings.checks += unchecked_rights(planned.plan, findings.run_by)
-    return needs(planned.plan, planned.basis.observed)
+    if planned is not None:
+        findings.checks += plan_checks(planned, is_recorded=deployment is not None)
+    return planned
