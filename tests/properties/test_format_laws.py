@@ -12,7 +12,14 @@ from ruamel.yaml import YAML
 from delta_engine.config.key_order import MODEL_FILE, Keys
 from delta_engine.config.model_format import formatted
 from delta_engine.config.model_writer import yaml_models
-from tests.projects.models import declared_in_yaml, schemas, tables, temporary_settings
+from tests.projects.models import (
+    all_declared_in_yaml,
+    functions,
+    policies,
+    schemas,
+    tables,
+    temporary_settings,
+)
 from tests.proofs import examples
 from tests.properties.test_model_edits import (
     VARIABLES,
@@ -62,7 +69,7 @@ layouts: st.SearchStrategy[Layout] = st.sampled_from(
 @settings(max_examples=examples(60, 1000), deadline=None)
 @given(
     st.lists(tables(), min_size=1, max_size=2, unique_by=lambda table: table.key),
-    st.lists(schemas(), max_size=1),
+    st.lists(schemas() | functions() | policies(), max_size=2),
     st.integers(0, 2**32),
     layouts,
 )
@@ -76,12 +83,12 @@ def test_formatting_orders_keys_and_changes_nothing_else(
     plain = YAML(typ="safe", pure=True).load(result)
     assert [*keys_out_of_order(plain, MODEL_FILE)] == []
     with temporary_settings(VARIABLES) as project:
-        before = declared_in_yaml(text, project)
-        assert declared_in_yaml(result, project) == before
+        before = all_declared_in_yaml(text, project)
+        assert all_declared_in_yaml(result, project) == before
 
 
 @settings(max_examples=examples(60, 1000), deadline=None)
-@given(st.lists(tables(), max_size=2), st.lists(schemas(), max_size=1))
+@given(st.lists(tables(), max_size=2), st.lists(schemas() | functions() | policies(), max_size=2))
 def test_what_import_writes_is_formatted(declared: list[Any], beside: list[Any]) -> None:
     text = yaml_models(declared, VARIABLES, beside)
     assert formatted(text, "m.yml") == text

@@ -15,15 +15,18 @@ from delta_engine.config.model_writer import yaml_models
 from delta_engine.config.settings import Settings
 from delta_engine.config.yaml_text import block, list_item, one_line
 from delta_engine.errors import ConfigError
-from delta_engine.models import Column, ForeignKey, PrimaryKey, Schema, Table
+from delta_engine.models import AbacPolicy, Column, ForeignKey, Function, PrimaryKey, Schema, Securable, Table
 from tests.builders.strategies import privileges
 from tests.projects.models import (
+    all_declared_in_yaml,
     as_checks,
     column_lists,
     declared_in_yaml,
+    functions,
     hostile_names,
     hostile_texts,
     load_yaml,
+    policies,
     schema_contents,
     schemas,
     table_contents,
@@ -195,6 +198,37 @@ def test_an_edited_schema_loads_as_what_was_wanted_beside_the_others(
         assert declared_in_yaml(edited_text, project) == ((TABLE,), expected)
     if after == first:
         assert edited_text == text
+
+
+@settings(deadline=None, max_examples=examples(20, 200))
+@given(st.data(), functions(), functions(), policies(), policies(), layouts)
+def test_an_edited_function_or_policy_loads_as_what_was_wanted(
+    data: st.DataObject,
+    function: Function,
+    function_to_be: Function,
+    policy: AbacPolicy,
+    policy_to_be: AbacPolicy,
+    layout: Layout,
+) -> None:
+    name = function.qualified_name
+    named = {"catalog_name": name.catalog, "schema_name": name.schema, "function_name": name.function}
+    wanted: list[tuple[Securable, Securable]] = [
+        (function, replace(function_to_be, **named)),
+        (function, replace(function, body=function_to_be.body)),
+        (policy, replace(policy_to_be, name=policy.name, scope=policy.scope)),
+        (policy, replace(policy, protection=policy_to_be.protection)),
+    ]
+    before, after = data.draw(st.sampled_from(wanted))
+    text = layout(yaml_models([TABLE, function, policy], VARIABLES))
+    with temporary_settings(VARIABLES) as project:
+        declared = {type(model): model for model in all_declared_in_yaml(text, project)}
+        edit = ModelEdit(before=declared[type(before)], after=after)
+        edited_text = _edited_text(text, edit, layout, project)
+        if edited_text is None:
+            return
+        assert all_declared_in_yaml(edited_text, project) == tuple(
+            after if model == before else model for model in (function, TABLE, policy)
+        )
 
 
 def _edited_text(text: str, edit: ModelEdit, layout: Layout, project: Settings) -> str | None:
