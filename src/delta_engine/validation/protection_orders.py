@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import cached_property
 from itertools import islice
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from delta_engine.actions import Action, Align, AlignTable, Create, Drop, TablePlan
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
@@ -22,6 +21,7 @@ from delta_engine.aspects.governed_tables import Governed, governed_after, gover
 from delta_engine.aspects.grants import GrantPrivileges
 from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.aspects.policy_reach import Reach
+from delta_engine.aspects.protection_changes import Direction, direction, node_of, waits_of_swaps
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.aspects.tags import SetColumnTags, SetTableTags, UnsetColumnTags, UnsetTableTags
 from delta_engine.errors import UnsafePlanError
@@ -35,14 +35,6 @@ Target: TypeAlias = str | None
 """The key of a column, or None for the rows of a table."""
 
 Targets: TypeAlias = frozenset[Target]
-
-
-class Direction(IntEnum):
-    """What a change does to protection, in the order in which a plan has them."""
-
-    STRENGTHENS = 0
-    UNKNOWN = 1
-    WEAKENS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,29 +169,24 @@ class _Table:
                 passing = frozenset(use.column for use in uses) - kept
                 name = f"function {replaced.desired.qualified_name}"
                 yield Effect(name, Direction.UNKNOWN, kept, passing)
-        for policy, direction in self.changes.policies:
+        for policy, way in self.changes.policies:
             if policy.scope.covers(self.key):
                 targets = frozenset(
                     reach.column
                     for reach in (*self.before, *self.after)
                     if reach.policy is not None and reach.policy.key == policy.key
                 )
-                yield Effect(f"policy {policy.qualified_name}", direction, targets)
+                yield Effect(f"policy {policy.qualified_name}", way, targets)
 
     def _of_action(self, action: Action) -> Iterator[Effect]:
+        way = direction(action) or Direction.STRENGTHENS
         match action:
-            case SetColumnMask(name, _, observed):
-                direction = Direction.STRENGTHENS if observed is None else Direction.UNKNOWN
-                yield Effect(f"the mask of {name}", direction, frozenset({name.lower()}))
-            case DropColumnMask(name):
-                yield Effect(f"the mask of {name}", Direction.WEAKENS, frozenset({name.lower()}))
-            case SetRowFilter(_, observed):
-                direction = Direction.STRENGTHENS if observed is None else Direction.UNKNOWN
-                yield Effect("the row filter", direction, frozenset({None}))
-            case DropRowFilter():
-                yield Effect("the row filter", Direction.WEAKENS, frozenset({None}))
-            case GrantPrivileges(principal, privileges) if not _READS.isdisjoint(privileges):
-                yield Effect(f"the grants to {principal}", Direction.WEAKENS, self.everything)
+            case SetColumnMask() | DropColumnMask():
+                yield Effect(f"the mask of {action.column}", way, frozenset({action.column.lower()}))
+            case SetRowFilter() | DropRowFilter():
+                yield Effect("the row filter", way, frozenset({None}))
+            case GrantPrivileges(principal):
+                yield Effect(f"the grants to {principal}", way, self.everything)
             case SetTableTags() | UnsetTableTags():
                 yield from self._tag_effect(action, "tags", self.everything)
             case SetColumnTags(name) | UnsetColumnTags(name):
@@ -215,12 +202,11 @@ class _Table:
             changed = {key: value for key, value in action.tags if key in named}
         if not changed:
             return
-        direction = Direction.STRENGTHENS if is_set else Direction.WEAKENS
-        if (is_set and any(value is not None for value in changed.values())) or any(
-            map(has_negation, self.covering)
-        ):
-            direction = Direction.UNKNOWN
-        yield Effect(what, direction, targets, is_tag=True)
+        is_other_value = is_set and any(value is not None for value in changed.values())
+        way = Direction.STRENGTHENS if is_set else Direction.WEAKENS
+        if is_other_value or any(map(has_negation, self.covering)):
+            way = Direction.UNKNOWN
+        yield Effect(what, way, targets, is_tag=True)
 
     def _of_tags(self, effects: Iterable[Effect]) -> Iterator[Problem]:
         """Yield the targets that new tags protect late, with what may show them before."""
@@ -237,10 +223,6 @@ class _Table:
                     )
                     yield Problem(reason, "Sync the tags first, and the rest some minutes later.", target)
                     break
-
-
-_READS: Final = frozenset({"ALL PRIVILEGES", "MANAGE", "SELECT"})
-"""Privileges that let a principal read a table."""
 
 
 def _of_targets(unknown: list[Effect]) -> Iterator[Problem]:
@@ -276,30 +258,18 @@ def _calls(reached: Iterable[Reach], target: Target) -> frozenset[tuple[object, 
 
 
 def _circles(changes: _Changes) -> Iterator[UnsafePlanError]:
-    """Yield the functions that change places in a circle: each leaves a place only after another arrives there.
-
-    A function is replaced after what leaves it, and before what arrives at it.
-    """
-    waits: dict[str, set[str]] = {}
-    functions = {replaced.desired.key: replaced.desired for replaced in changes.functions}
-    swapped = {str(policy.qualified_name) for policy, way in changes.policies if way is Direction.UNKNOWN}
-    for align in changes.tables.values():
-        swapped |= {f"{align.name.key}.{swap.column.lower()}" for swap in align.of_type(SetColumnMask)}
-        swapped |= {align.name.key for _ in align.of_type(SetRowFilter)}
-    before, after = changes.before, changes.after
-    for replaced in changes.functions:
-        key = replaced.desired.key
-        for use in replaced.uses:
-            place = use.policy or ".".join(filter(None, (use.table, use.column)))
-            if place in swapped and use.is_before:
-                waits.setdefault(key, set()).add(place)
-            if place in swapped and use.is_after:
-                waits.setdefault(place, set()).add(key)
-        left, gained = before.closure(key) - after.closure(key), after.closure(key) - before.closure(key)
-        waits.setdefault(key, set()).update(gained & functions.keys())
-        for other in left & functions.keys():
-            waits.setdefault(other, set()).add(key)
-    for circle in call_cycles(waits):
-        names = [str(functions[key].qualified_name) for key in circle if key in functions]
-        reason = f"functions {' and '.join(names)} get other bodies and change places in one plan"
-        yield UnsafePlanError(f"{reason}, which no order makes safe", way_out="Sync the other bodies first.")
+    """Yield the functions that change places: each waits for what leaves it, which waits for what it gets instead."""
+    names = {node_of(name): str(name) for name in (each.desired.qualified_name for each in changes.functions)}
+    policies = (policy.qualified_name for policy, way in changes.policies if way is Direction.UNKNOWN)
+    unknown = names.keys() | map(node_of, policies)
+    replaced = (align.name for align in changes.plan.alignments if align.name.kind in ("function", "policy"))
+    others = {*map(node_of, replaced)} - unknown  # such as comments
+    waits = waits_of_swaps(changes.plan)
+    for circle in call_cycles(
+        {node: needed - others for node, needed in waits.items() if node not in others}
+    ):
+        if functions := [names[node] for node in circle if node in names]:
+            reason = f"functions {' and '.join(functions)} get other bodies and change places in one plan"
+            yield UnsafePlanError(
+                f"{reason}, which no order makes safe", way_out="Sync the other bodies first."
+            )

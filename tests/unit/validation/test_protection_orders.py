@@ -148,6 +148,13 @@ UNSAFE: dict[str, tuple[Any, ...]] = {
         snapshot(Column("phone", "string", tags=TAGGED), policies=(policy(),)),
         table(SetColumnMask("phone", OTHER, None)),
     ),
+    "functions that filter in each other's place": (
+        snapshot(Column("v", "string", mask=OTHER), row_filter=RowFilter("dev.g.mask", ["v"])),
+        table(SetRowFilter(RowFilter("dev.g.other", ["v"]), RowFilter("dev.g.mask", ["v"]))),
+        table(BACK, name=OTHERS),
+        body("mask", "left(v, 3)"),
+        body("other"),
+    ),
     "functions that change places": (
         MASKED,
         table(SWAP),
