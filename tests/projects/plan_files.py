@@ -15,7 +15,7 @@ from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli import commands
-from delta_engine.errors import DeltaEngineError
+from delta_engine.errors import DeltaEngineError, RefusedError
 from delta_engine.models import QualifiedName
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.project import load_project
@@ -32,6 +32,7 @@ from delta_engine.plan_files.document import (
 )
 from delta_engine.state.audits import Audit
 from delta_engine.state.catalog_reader import Listing
+from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import Commit, TableQueries, TableVersion
 from tests.fakes.platform import FakePlatform
 from tests.projects.commandline import CommandLine, Result
@@ -148,6 +149,11 @@ class NoHistory:
 class NoTables:
     def relations_in(self, catalog: str, schemas: Collection[str] | None = None) -> Listing:
         return Listing(tables=())
+
+    def governed_in(
+        self, catalog: str, schemas: Collection[str]
+    ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
+        return CatalogState(tables={}), ()
 
 
 class PlanProject:

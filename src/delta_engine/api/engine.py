@@ -290,7 +290,7 @@ class Engine:
         with self._speaking():
             scope = scope_of(self._settings, exclude)
             imported = import_tables(self._opened_backend(), target, scope)
-        if not imported.tables:
+        if not imported.models:
             raise_all(imported.refusals)
         return Models.of(imported, self._settings.variables)
 

@@ -12,7 +12,7 @@ from delta_engine.actions.drift_policy import Severity
 from delta_engine.config.model_writer import python_models, yaml_models
 from delta_engine.drift.drift_report import DriftReport, ResourceDrift
 from delta_engine.errors import RefusedError
-from delta_engine.models import Schema, Table
+from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table
 from delta_engine.orchestrate.import_folder import FolderReport
 from delta_engine.orchestrate.importing import Imported
 from delta_engine.orchestrate.planned_documents import planned_json, planned_markdown
@@ -210,6 +210,8 @@ class Models:
     Args:
         tables: the models of tables.
         schemas: the models of whole schemas that have a comment or tags.
+        functions: the models of functions.
+        policies: the models of policies (ABAC).
         refusals: why other tables cannot be imported.
         notes: what is left out on purpose, such as views.
         variables: the environment's variables, which stand in the text for their values.
@@ -217,6 +219,8 @@ class Models:
 
     tables: tuple[Table, ...]
     schemas: tuple[Schema, ...] = ()
+    functions: tuple[Function, ...] = ()
+    policies: tuple[AbacPolicy, ...] = ()
     refusals: tuple[RefusedError, ...] = ()
     notes: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -227,18 +231,24 @@ class Models:
         return cls(
             tables=imported.tables,
             schemas=imported.schemas,
+            functions=tuple(model for model in imported.others if isinstance(model, Function)),
+            policies=tuple(model for model in imported.others if isinstance(model, AbacPolicy)),
             refusals=imported.refusals,
             notes=imported.notes,
             variables=variables,
         )
 
+    @property
+    def _others(self) -> tuple[Securable, ...]:
+        return (*self.schemas, *self.functions, *self.policies)
+
     def as_python(self) -> str:
         """Return a Python module that declares the models."""
-        return python_models(self.tables, self.variables, self.schemas)
+        return python_models(self.tables, self.variables, self._others)
 
     def as_yaml(self) -> str:
         """Return a model file that declares the models."""
-        return yaml_models(self.tables, self.variables, self.schemas)
+        return yaml_models(self.tables, self.variables, self._others)
 
     def __str__(self) -> str:
         return visible(self.as_python().rstrip("\n"))

@@ -96,12 +96,12 @@ def _import_to_file(
     backend = opened_backend(settings)
     with status("reading the catalog …"):
         imported = import_tables(backend, target, scope_of(settings, exclude), present)
-    _print_left_out(imported.notes, imported.refusals if imported.tables else ())
+    _print_left_out(imported.notes, imported.refusals if imported.models else ())
     _print_declared(imported.declared)
-    if not imported.tables:
+    if not imported.models:
         raise_all(imported.refusals)
     write = yaml_models if language is Language.YAML else python_models
-    text = write(imported.tables, settings.variables, imported.schemas)
+    text = write(imported.tables, settings.variables, (*imported.schemas, *imported.others))
     if path is None:
         typer.echo(text, nl=False)
     else:
@@ -109,7 +109,7 @@ def _import_to_file(
             text = f"{schema_line(path, conf_dir)}\n{text}"
             write_editor_files(conf_dir, print_note)
         write_new(path, text)
-        print_note(f"{counted(len(imported.tables), 'model')} written to {path}")
+        print_note(f"{counted(len(imported.models), 'model')} written to {path}")
     _exit_with(imported.refusals)
 
 

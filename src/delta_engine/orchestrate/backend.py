@@ -20,7 +20,7 @@ from delta_engine.config.settings import SqlWarehouse
 from delta_engine.errors import ConfigError, MissingDependencyError
 from delta_engine.models import QualifiedName
 from delta_engine.sql.queries import sql_current_version
-from delta_engine.state.catalog_reader import PlatformReader, TableLister
+from delta_engine.state.catalog_reader import CatalogLister, PlatformReader
 from delta_engine.state.delta_log_reader import DeltaLogHistoryReader, DeltaLogReader, reads_without_spark
 from delta_engine.state.effective_policies import EffectivePolicyReader
 from delta_engine.state.existing_files import LocationReader
@@ -77,7 +77,7 @@ class Backend:
 
     runner: SqlRunner
     reader: PlatformReader
-    lister: TableLister
+    lister: CatalogLister
     addressing: Addressing
     capabilities: Capabilities
     versions: TableVersionReader

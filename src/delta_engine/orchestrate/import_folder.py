@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -29,15 +30,19 @@ from delta_engine.deployment.local_files import (
     sync_folder,
 )
 from delta_engine.errors import InvalidCommandError, RefusedError
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import AbacPolicy, QualifiedName, Schema, Table
 from delta_engine.models.constraints import Keyed, referenced_tables
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.importing import (
+    Imported,
     Scope,
+    Targets,
     find_targets,
     read_models,
     with_short_keys,
 )
+from delta_engine.ownership.recorded import resource_key
+from delta_engine.state.catalog_reader import Other
 from delta_engine.telemetry.visible import counted
 
 _BATCH: Final = 1_000
@@ -114,28 +119,36 @@ def import_to_folder(
     """
     targets = find_targets(backend, target, scope)
     files = {folder.file_of(name) for name in targets.names}
-    files |= {folder.file_of_schema(name.schema) for name in targets.names}
+    files |= {folder.file_of_schema(schema) for schema in _schemas(targets)}
     present = load_present(folder.settings, [path.absolute() for path in files if path.is_file()])
     written = Declared(models=present, is_whole=False)
     declared = {table.key: table for table in written.tables}
+    present_keys = {resource_key(model.qualified_name) for model in present}
     names = [name for name in targets.names if name.key not in declared]
+    others = [other for other in targets.others if resource_key(other.qualified_name) not in present_keys]
     report = FolderReport(
-        declared=len(targets.names) - len(names), refusals=[*targets.refusals], notes=[*targets.notes]
+        declared=len(targets.names) + len(targets.others) - len(names) - len(others),
+        refusals=[*targets.refusals],
+        notes=[*targets.notes],
     )
     folder.path.mkdir(parents=True, exist_ok=True)
     with only_writer(folder.path):
         names = [*_free(names, folder, report)]
-        writer = _Writer(folder, report, declared, {schema.key for schema in written.schemas})
+        writer = _Writer(folder, report, declared, present_keys)
         writer.awaited = {name.key for name in names}
         done = 0
         for batch in _batches(names):
             progress(f"reading {done + 1:,} to {done + len(batch):,} of {counted(len(names), 'table')} …")
-            imported = read_models(backend, replace(targets, names=batch, refusals=(), notes=()), scope.owns)
-            report.refusals += imported.refusals
-            report.notes += imported.notes
-            writer.add(batch, imported.tables, imported.schemas)
+            schemas = {name.schema for name in batch}
+            own = tuple(other for other in others if _schema_of(other) in schemas)
+            others = [other for other in others if other not in own]
+            part = replace(targets, names=batch, others=own, refusals=(), notes=())
+            writer.add(batch, read_models(backend, part, scope.owns))
             done += len(batch)
             progress(f"written: {counted(report.tables, 'table')} of {len(names):,} in {folder.path}")
+        if others:
+            rest = replace(targets, names=(), others=tuple(others), refusals=(), notes=())
+            writer.add((), read_models(backend, rest, scope.owns))
         writer.finish()
     return report
 
@@ -161,29 +174,35 @@ class _Writer:
 
     Args:
         declared: tables that are declared, by key.
-        schemas: the keys of schemas that are declared.
+        present: the keys of the resources that are declared.
 
     Attributes:
         awaited: the keys of the tables that were not read yet.
     """
 
     def __init__(
-        self, folder: ModelFolder, report: FolderReport, declared: Mapping[str, Keyed], schemas: set[str]
+        self, folder: ModelFolder, report: FolderReport, declared: Mapping[str, Keyed], present: set[str]
     ) -> None:
         self._folder = folder
         self._report = report
         self._declared = {**declared}
-        self._schemas = schemas
+        self._present = present
         self._waiting: list[_File] = []
         self._folders: set[Path] = set()
         self.awaited: set[str] = set()
 
-    def add(self, names: Iterable[QualifiedName], tables: Sequence[Table], schemas: Sequence[Schema]) -> None:
+    def add(self, names: Iterable[QualifiedName], imported: Imported) -> None:
         """Take the models that were read for these names, and write what is complete."""
+        self._report.refusals += imported.refusals
+        self._report.notes += imported.notes
         self.awaited -= {name.key for name in names}
-        self._declared |= {table.key: table for table in tables}
-        undeclared = [schema for schema in schemas if schema.key not in self._schemas]
-        self._waiting += _files(self._folder, tables, undeclared)
+        self._declared |= {table.key: table for table in imported.tables}
+        undeclared = [
+            model
+            for model in (*imported.schemas, *imported.others)
+            if resource_key(model.qualified_name) not in self._present
+        ]
+        self._waiting += _files(self._folder, imported.tables, undeclared)
         ready = [file for file in self._waiting if self._is_ready(file)]
         self._waiting = [file for file in self._waiting if file not in ready]
         for file in ready:
@@ -201,7 +220,7 @@ class _Writer:
 
     def _write(self, file: _File) -> None:
         tables = [with_short_keys(table, self._declared) for table in file.tables]
-        text = yaml_models(tables, self._folder.settings.variables, file.schemas)
+        text = yaml_models(tables, self._folder.settings.variables, file.others)
         conf_dir = self._folder.conf_dir
         first = f"{schema_line(file.path, conf_dir)}\n" if conf_dir else ""
         data = f"{first}{text}".encode()
@@ -219,33 +238,43 @@ class _Writer:
             self._report.refusals.append(_occupied(file.path, file.names))
             return
         self._report.files.append(file.path)
-        self._report.tables += len(tables)
+        self._report.tables += len(tables) + sum(not isinstance(other, Schema) for other in file.others)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _File:
     path: Path
     tables: Sequence[Table]
-    schemas: Sequence[Schema] = ()
+    others: Sequence[Other] = ()
 
     @property
     def names(self) -> list[str]:
         """The names of its models."""
         return [
             *(str(table.qualified_name) for table in self.tables),
-            *(schema.key for schema in self.schemas),
+            *(str(other.qualified_name) for other in self.others),
         ]
 
 
-def _files(folder: ModelFolder, tables: Sequence[Table], schemas: Sequence[Schema]) -> Iterator[_File]:
+def _files(folder: ModelFolder, tables: Sequence[Table], others: Sequence[Other]) -> Iterator[_File]:
     """Yield the files of whole schemas' models."""
+    by_schema: dict[str, list[Other]] = defaultdict(list)
+    for other in others:
+        by_schema[_schema_of(other)].append(other)
     if folder.per is Per.TABLE:
-        yield from (_File(folder.file_of_schema(schema.schema_name), (), (schema,)) for schema in schemas)
         yield from (_File(folder.file_of(table.qualified_name), (table,)) for table in tables)
-        return
-    for schema_name, group in groupby(tables, key=lambda table: table.schema_name):
-        own = [schema for schema in schemas if schema.schema_name == schema_name]
-        yield _File(folder.file_of_schema(schema_name), [*group], own)
+    else:
+        for schema, group in groupby(tables, key=lambda table: table.schema_name):
+            yield _File(folder.file_of_schema(schema), [*group], by_schema.pop(schema, ()))
+    yield from (_File(folder.file_of_schema(schema), (), own) for schema, own in by_schema.items())
+
+
+def _schema_of(model: Other) -> str:
+    return model.scope.parts[1] if isinstance(model, AbacPolicy) else model.schema_name
+
+
+def _schemas(targets: Targets) -> set[str]:
+    return {name.schema for name in targets.names} | {_schema_of(other) for other in targets.others}
 
 
 def _free(

@@ -7,16 +7,39 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from delta_engine.actions.policy import matches_any
-from delta_engine.aspects import COLUMN_FACETS, SCHEMA_FACETS, TABLE_FACETS
+from delta_engine.aspects import COLUMN_FACETS, FUNCTION_FACETS, SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.aspects.facet import Facet
 from delta_engine.config.settings import Settings
 from delta_engine.config.state_backend import DatabricksState
 from delta_engine.deployment.stores.databricks import HEADS, LOCKS
 from delta_engine.errors import InvalidCommandError, NotADeltaTableError, RefusedError, SourceLocation
-from delta_engine.models import Column, ForeignKey, QualifiedName, Schema, SchemaName, Securable, Table
+from delta_engine.models import (
+    AbacPolicy,
+    Column,
+    ForeignKey,
+    Function,
+    FunctionName,
+    PolicyName,
+    QualifiedName,
+    Schema,
+    SchemaName,
+    Securable,
+    SecurableName,
+    Table,
+)
 from delta_engine.models.constraints import Keyed, referenced_table
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.state.catalog_reader import Listing, bare_model, readable_snapshot, unmanaged_columns
+from delta_engine.ownership.recorded import resource_key
+from delta_engine.state.catalog_reader import (
+    CatalogLister,
+    Listing,
+    bare_model,
+    place_of,
+    readable_snapshot,
+    unmanaged_columns,
+)
+from delta_engine.state.function_states import FunctionState
+from delta_engine.state.policy_states import PolicyState
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.telemetry.context import command
 from delta_engine.validation.owned_names import OwnedTables
@@ -26,7 +49,7 @@ from delta_engine.validation.validator import PlanValidator
 _CATALOG = SourceLocation("the catalog")
 """The place that messages give for an imported model."""
 
-State = TypeVar("State", TableState, SchemaState, Column)
+State = TypeVar("State", TableState, SchemaState, FunctionState, Column)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +76,14 @@ class Targets:
 
     Args:
         names: sorted by name, so that the tables of a schema stand together.
+        others: the functions and policies of the schemas that the target names.
         is_whole: whether the target names whole schemas, which are imported too.
         notes: what is left out on purpose.
         refusals: why schemas cannot be listed.
     """
 
     names: tuple[QualifiedName, ...]
+    others: tuple[Function | AbacPolicy, ...] = ()
     is_whole: bool = True
     notes: tuple[str, ...] = ()
     refusals: tuple[RefusedError, ...] = ()
@@ -70,6 +95,7 @@ class Imported:
 
     Args:
         schemas: of whole schemas, those that have a comment or tags.
+        others: the functions and policies.
         refusals: why tables are missing that the target names.
         notes: what is left out on purpose.
         declared: the number of tables that have a model already.
@@ -77,9 +103,15 @@ class Imported:
 
     tables: tuple[Table, ...]
     schemas: tuple[Schema, ...]
+    others: tuple[Function | AbacPolicy, ...]
     refusals: tuple[RefusedError, ...]
     notes: tuple[str, ...] = ()
     declared: int = 0
+
+    @property
+    def models(self) -> tuple[Table | Function | AbacPolicy, ...]:
+        """The models of tables, functions and policies."""
+        return (*self.tables, *self.others)
 
 
 def scope_of(settings: Settings, exclude: Sequence[str]) -> Scope:
@@ -102,27 +134,32 @@ def import_tables(
     Raises:
         ConfigError: the target is none of these, nothing of that name exists, or all of it has models.
     """
-    declared = {model.key: model for model in present if isinstance(model, (Table, Schema))}
+    declared = {resource_key(model.qualified_name): model for model in present}
     targets = find_targets(backend, target, scope)
-    names = tuple(name for name in targets.names if name.key not in declared)
-    if targets.names and not names:
-        raise _declared_already(target, [declared[name.key] for name in targets.names])
-    imported = read_models(backend, replace(targets, names=names), scope.owns)
-    if not imported.tables and not imported.refusals:
+    names = tuple(name for name in targets.names if resource_key(name) not in declared)
+    others = tuple(model for model in targets.others if resource_key(model.qualified_name) not in declared)
+    named = (*targets.names, *(model.qualified_name for model in targets.others))
+    if named and not (names or others):
+        raise _declared_already(target, [declared[resource_key(name)] for name in named])
+    imported = read_models(backend, replace(targets, names=names, others=others), scope.owns)
+    if not imported.models and not imported.refusals:
         way_out = "; ".join(imported.notes)
         raise InvalidCommandError(f"{target} has no Delta tables", way_out=f"It has others: {way_out}.")
     keyed = {model.key: model for model in (*declared.values(), *imported.tables) if isinstance(model, Table)}
     return replace(
         imported,
         tables=tuple(with_short_keys(model, keyed) for model in imported.tables),
-        schemas=tuple(model for model in imported.schemas if model.key not in declared),
-        declared=len(targets.names) - len(names),
+        schemas=tuple(
+            model for model in imported.schemas if resource_key(model.qualified_name) not in declared
+        ),
+        declared=len(named) - len(names) - len(others),
     )
 
 
-def _declared_already(target: str, models: Sequence[Table | Schema]) -> InvalidCommandError:
-    """Return the refusal of a target whose tables all have models."""
-    subject = f"{target} is" if len(models) == 1 else f"all {len(models):,} tables of {target} are"
+def _declared_already(target: str, models: Sequence[Securable]) -> InvalidCommandError:
+    """Return the refusal of a target whose securables all have models."""
+    what = "tables" if all(isinstance(model, Table) for model in models) else "securables"
+    subject = f"{target} is" if len(models) == 1 else f"all {len(models):,} {what} of {target} are"
     place = "" if len(models) == 1 else "the first in "
     return InvalidCommandError(
         f"{subject} declared already ({place}{models[0].declared_at})",
@@ -141,9 +178,11 @@ def find_targets(backend: Backend, target: str, scope: Scope) -> Targets:
         case [catalog, schema, table] if catalog and schema and table:
             return Targets(names=(QualifiedName(catalog, schema, table),), is_whole=False)
         case [catalog, schema] if catalog and schema:
-            return _chosen(target, backend.lister.relations_in(catalog, {schema}), scope)
+            return _chosen(
+                target, catalog, backend.lister, backend.lister.relations_in(catalog, {schema}), scope
+            )
         case [catalog] if catalog:
-            return _chosen(target, backend.lister.relations_in(catalog), scope)
+            return _chosen(target, catalog, backend.lister, backend.lister.relations_in(catalog), scope)
     raise InvalidCommandError(
         f"{target!r} names no table, schema or catalog",
         way_out="Write catalog.schema.table, catalog.schema or catalog, without quotes.",
@@ -157,8 +196,9 @@ def read_models(backend: Backend, targets: Targets, owns: Sequence[str]) -> Impo
     unmanaged = [refusal for name in existing for refusal in _unmanaged(name, catalog_state.table(name))]
     left_out = {refusal.table for refusal in unmanaged}
     models = [as_model(name, catalog_state.table(name)) for name in existing if str(name) not in left_out]
-    violations = (*PlanValidator().model_violations(models), *OwnedTables(owns).check(models))
-    refused = {violation.table for violation in violations}
+    declarable: list[Securable] = [*models, *targets.others]
+    violations = (*PlanValidator().model_violations(declarable), *OwnedTables(owns).check(declarable))
+    refused = {violation.table or violation.securable for violation in violations}
     schemas = catalog_state.schema_states.items() if targets.is_whole else ()
     read = (as_schema_model(SchemaName(*key.split(".")), state) for key, state in schemas)
     importable = [model for model in read if model is not None]
@@ -168,6 +208,7 @@ def read_models(backend: Backend, targets: Targets, owns: Sequence[str]) -> Impo
     return Imported(
         tables=tuple(model for model in models if str(model.qualified_name) not in refused),
         schemas=tuple(model for model in importable if not any(OwnedTables(owns).check([model]))),
+        others=tuple(model for model in targets.others if place_of(model) not in refused),
         refusals=(
             *targets.refusals,
             *(refusal for refusal in unreadable if refusal not in others),
@@ -230,6 +271,28 @@ def as_schema_model(name: SchemaName, state: SchemaState) -> Schema | None:
     return model if any(facet.is_declared(model) for facet in SCHEMA_FACETS) else None
 
 
+def as_function_model(name: FunctionName, state: FunctionState) -> Function:
+    """Return a model that an existing function matches. Owner and grants are left out, as for tables."""
+    arguments = _arguments(FUNCTION_FACETS, name, state)
+    return Function(name.catalog, name.schema, name.function, declared_at=_CATALOG, **arguments)
+
+
+def as_policy_model(name: PolicyName, state: PolicyState) -> AbacPolicy:
+    """Return a model that an existing policy matches."""
+    assert state.protection is not None
+    return AbacPolicy(
+        name.policy,
+        name.scope,
+        state.protection,
+        state.to,
+        excepted=state.excepted,
+        match=state.match,
+        when=state.when,
+        comment=state.comment,
+        declared_at=_CATALOG,
+    )
+
+
 def _as_model_of_parts(name: QualifiedName, state: TableState) -> Table:
     """Return a model of a streaming table: its pipeline owns all but comments and tags."""
     return Table(
@@ -250,9 +313,7 @@ def _streaming(facets: Iterable[Facet[Any, State, Any]]) -> Iterator[Facet[Any, 
     return (facet for facet in facets if facet.part in PARTS_OF_STREAMING_TABLES)
 
 
-def _arguments(
-    facets: Iterable[Facet[Any, State, Any]], name: QualifiedName | SchemaName, state: State
-) -> dict[str, Any]:
+def _arguments(facets: Iterable[Facet[Any, State, Any]], name: SecurableName, state: State) -> dict[str, Any]:
     """Return the arguments of the model that declares what exists."""
     return {
         facet.attribute: facet.imported_value(name, state)
@@ -264,10 +325,14 @@ def _arguments(
 _MOST_SHOWN: Final = 10
 
 
-def _chosen(target: str, listing: Listing, scope: Scope) -> Targets:
+def _chosen(target: str, catalog: str, lister: CatalogLister, listing: Listing, scope: Scope) -> Targets:
     """Return what a scope takes of a listing, with a note for each reason to leave something out."""
     left = [*listing.tables]
-    notes = list(_notes_on_others(listing.others, scope))
+    schemas = [name for name in listing.schemas if _is_taken(SchemaName(catalog, name), scope)]
+    governed, unreadable = lister.governed_in(catalog, schemas)
+    others = [*_governed_models(governed)]
+    hidden = [other.qualified_name for other in others if isinstance(other, Function) and not other.body]
+    notes = [*_notes_on_others(listing.others, scope), *_notes_on_governed(governed, hidden)]
     unused = [
         glob for glob in scope.exclude if not any(_matches(name, glob) for name in (*left, *listing.others))
     ]
@@ -282,7 +347,8 @@ def _chosen(target: str, listing: Listing, scope: Scope) -> Targets:
         left = [name for name in left if not is_out(name)]
         if out:
             notes.append(f"left out, {reason}: {_shown(map(str, out))}")
-    if not left and not listing.refusals:
+    others = [other for other in others if other.qualified_name not in hidden]
+    if not (left or others or unreadable or listing.refusals):
         of_project = " to import" if listing.tables else ""
         raise InvalidCommandError(
             f"{target} has no Delta tables{of_project}, or none that you may see",
@@ -290,7 +356,29 @@ def _chosen(target: str, listing: Listing, scope: Scope) -> Targets:
             if not listing.tables
             else f"It has {len(listing.tables):,}: {'; '.join(notes)}.",
         )
-    return Targets(names=tuple(left), notes=tuple(notes), refusals=listing.refusals)
+    refusals = (*listing.refusals, *unreadable)
+    return Targets(names=tuple(left), others=tuple(others), notes=tuple(notes), refusals=refusals)
+
+
+def _is_taken(schema: SchemaName, scope: Scope) -> bool:
+    return not any(matches_any(schema, [glob]) for glob in scope.exclude)
+
+
+def _governed_models(governed: CatalogState) -> Iterator[Function | AbacPolicy]:
+    for key, function in sorted(governed.functions.items()):
+        yield as_function_model(FunctionName(*key.split(".")), function)
+    for key, policy in sorted(governed.policies.items()):
+        yield as_policy_model(PolicyName.of_key(key), policy)
+
+
+def _notes_on_governed(governed: CatalogState, hidden: Sequence[FunctionName]) -> Iterator[str]:
+    """Yield which functions and policies are left out, and why."""
+    reasons = {f"function {key}": f"it is {other.kind}" for key, other in governed.other_routines.items()}
+    reasons |= {
+        f"policy {PolicyName.of_key(key)}": other.reason for key, other in governed.other_policies.items()
+    }
+    reasons |= {f"function {name}": "its body is hidden from you" for name in hidden}
+    yield from (f"left out: {name}: {reason}" for name, reason in sorted(reasons.items()))
 
 
 def _notes_on_others(others: Mapping[QualifiedName, str], scope: Scope) -> Iterator[str]:

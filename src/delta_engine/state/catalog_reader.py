@@ -63,21 +63,29 @@ class Listing:
         tables: the Delta tables, sorted by name.
         others: what the engine cannot manage, such as views, each with its kind where the listing tells it.
         refusals: why schemas cannot be listed.
+        schemas: the schemas that may hold functions and policies, in lower case.
     """
 
     tables: tuple[QualifiedName, ...]
     others: Mapping[QualifiedName, str] = field(default_factory=dict)
     refusals: tuple[RefusedError, ...] = ()
+    schemas: tuple[str, ...] = ()
 
 
-class TableLister(Protocol):
-    """Lists tables."""
+class CatalogLister(Protocol):
+    """Lists tables, functions and policies."""
 
     def relations_in(self, catalog: str, schemas: Collection[str] | None = None) -> Listing:
         """Return what some schemas hold, by default all but `information_schema`.
 
         Named schemas that do not exist hold nothing. CatalogReadError if the catalog is not visible.
         """
+        ...
+
+    def governed_in(
+        self, catalog: str, schemas: Collection[str]
+    ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
+        """Return the functions of existing schemas and the policies on them, and why some are unreadable."""
         ...
 
 

@@ -24,7 +24,7 @@ from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
 from delta_engine.backends.spark_catalogs import catalog_way_out
 from delta_engine.backends.spark_sql_runner import DeltaSchema
 from delta_engine.backends.sql_runner import SqlRunner, query_each
-from delta_engine.errors import CatalogReadError, StatementError, raise_all
+from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.models.functions import Function, FunctionName
 from delta_engine.sql.functions import sql_describe_function
@@ -300,7 +300,7 @@ class SparkDeltaReader:
         return self.snapshot(models, others)
 
     def relations_in(self, catalog: str, schemas: Collection[str] | None = None) -> Listing:
-        """Return what schemas hold; see `TableLister.relations_in`. Catalogs list views as tables."""
+        """Return what schemas hold; see `CatalogLister.relations_in`. Catalogs list views as tables."""
         catalog = catalog.lower()
         if schemas is None:
             listed_schemas = self._finder.schemas(catalog) - {_INFORMATION_SCHEMA}
@@ -322,6 +322,14 @@ class SparkDeltaReader:
                 refusals.append(refusal)
         by_key = {name.key: name for name in sorted(listed, key=str)}  # lower case last
         return Listing(tables=tuple(by_key[key] for key in sorted(by_key)), refusals=tuple(refusals))
+
+    def governed_in(
+        self,
+        _catalog: str,
+        _schemas: Collection[str],
+    ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
+        """Return nothing: Spark lists functions without what they are, and has no policies."""
+        return CatalogState(tables={}), ()
 
     def describe(self, table: QualifiedName) -> TableDescription | None:
         """Return the description of a table without Spark; None if only Spark can describe it."""

@@ -19,7 +19,7 @@ from delta_engine.backends.sql_runner import Row, SqlRunner, query_threads
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.functions import Function
-from delta_engine.models.policies import AbacPolicy, PolicyScope
+from delta_engine.models.policies import AbacPolicy, PolicyName, PolicyScope, ScopeKind
 from delta_engine.sql.governance import sql_describe_schema
 from delta_engine.sql.tables import sql_schema
 from delta_engine.state.audits import Audit
@@ -35,7 +35,7 @@ from delta_engine.state.unity_catalog.details import (
     schema_details,
 )
 from delta_engine.state.unity_catalog.governance import GovernanceListing, GovernanceReader
-from delta_engine.state.unity_catalog.governed_states import ask_functions, ask_policies
+from delta_engine.state.unity_catalog.governed_states import ask_functions, ask_policies, scopes_of
 from delta_engine.state.unity_catalog.information_schema import (
     COLUMN_MASKS,
     INFORMATION_SCHEMA,
@@ -137,7 +137,7 @@ class UnityCatalogReader:
         return self._described.at_location(table, location)
 
     def relations_in(self, catalog: str, schemas: Collection[str] | None = None) -> Listing:
-        """Return what schemas hold; see `TableLister.relations_in`. Two round trips, for a whole catalog three."""
+        """Return what schemas hold; see `CatalogLister.relations_in`. Two round trips, for a whole catalog three."""
         catalog = catalog.lower()
         views = InformationSchemaReader(catalog, self._runner, parallelism=self._parallelism)
         is_whole = schemas is None
@@ -153,7 +153,19 @@ class UnityCatalogReader:
             tables=tuple(name for name in names if is_manageable(rows[name])),
             others={name: relation_kind(rows[name]) for name in names if not is_manageable(rows[name])},
             refusals=tuple(hidden_schema(catalog, schema) for schema in hidden),
+            schemas=tuple(sorted(schemata)),
         )
+
+    def governed_in(
+        self, catalog: str, schemas: Collection[str]
+    ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
+        """Return functions and policies; see `CatalogLister.governed_in`."""
+        if not schemas:
+            return CatalogState(tables={}), ()
+        reading = _CatalogReading(
+            catalog.lower(), self._runner, self._governance, parallelism=self._parallelism
+        )
+        return reading.governed(schemas)
 
 
 @dataclass(slots=True)
@@ -168,9 +180,15 @@ class _Asked:
     @property
     def schemas(self) -> set[str]:
         """The schemas of all that is asked, in lower case."""
-        models: list[Table | Schema | Function] = [*self.tables, *self.declared_schemas, *self.functions]
+        models: list[Table | Schema] = [*self.tables, *self.declared_schemas]
+        named = {model.schema_name.lower() for model in models}
         of_policies = {policy.scope.parts[1] for policy in self.policies if len(policy.scope.parts) > 1}
-        return {model.schema_name.lower() for model in models} | of_policies
+        return named | self.function_schemas | of_policies
+
+    @property
+    def function_schemas(self) -> set[str]:
+        """The schemas of functions, in lower case."""
+        return {model.schema_name.lower() for model in self.functions}
 
 
 class _CatalogReading:
@@ -196,11 +214,11 @@ class _CatalogReading:
         schemata, tables = self._views.existing(schemas, accepts_hidden=directly) if schemas else ({}, {})
         missing = frozenset((self._catalog, schema) for schema in schemas - schemata.keys())
         with query_threads(self._parallelism) as pool:
-            policies = ask_policies(
-                self._governance, pool, asked.policies, lambda scope: _exists(scope, schemata, tables)
-            )
+            scopes = scopes_of(asked.policies, lambda scope: _exists(scope, schemata, tables))
+            policies = ask_policies(self._governance, pool, scopes, asked.policies)
+            with_functions = sorted(asked.function_schemas & schemata.keys())
             functions = ask_functions(
-                self._governance, pool, self._views.query, asked.functions, schemata.keys()
+                self._governance, pool, self._views.query, (self._catalog, with_functions), asked.functions
             )
             state, refusals = (
                 self._read(pool, asked, schemata, tables, details, directly=directly)
@@ -262,6 +280,24 @@ class _CatalogReading:
             function_uses=function_uses(self._catalog, *(views[view] for view in of_uses)) if of_uses else {},
         )
         return state, [*refusals, *of_grants, *unreadable]
+
+    def governed(self, schemas: Collection[str]) -> tuple[CatalogState, tuple[RefusedError, ...]]:
+        """Return the functions of existing schemas and the policies on them, and why some are unreadable."""
+        scopes = [PolicyScope(ScopeKind.SCHEMA, f"{self._catalog}.{schema}") for schema in sorted(schemas)]
+        whole = {scope: (PolicyName(scope, "*"),) for scope in scopes}
+        with query_threads(self._parallelism) as pool:
+            functions = ask_functions(
+                self._governance, pool, self._views.query, (self._catalog, sorted(schemas))
+            )()
+            policies = ask_policies(self._governance, pool, whole)()
+        state = CatalogState(
+            tables={},
+            functions=functions.states,
+            policies=policies.states,
+            other_routines=functions.others,
+            other_policies=policies.others,
+        )
+        return state, (*functions.refusals, *policies.refusals)
 
     def _describe(self, schema: str) -> SchemaState:
         try:

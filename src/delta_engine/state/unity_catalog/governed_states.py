@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
@@ -30,7 +30,7 @@ class Governed(Generic[State, Other]):
     Args:
         states: by key; with each declared one, unless it is unreadable.
         others: those that the engine does not manage, by key.
-        refusals: why declared ones are unreadable.
+        refusals: why declared ones are unreadable; without models, why any is.
     """
 
     states: Mapping[str, State]
@@ -42,23 +42,23 @@ def ask_functions(
     reader: GovernanceReader,
     pool: Executor,
     query: ViewQuery,
-    models: Sequence[Function],
-    schemas: Collection[str],
+    place: tuple[str, Collection[str]],
+    models: Sequence[Function] = (),
 ) -> Callable[[], Governed[FunctionState, OtherRoutine]]:
-    """Ask for the functions of the models' schemas; return what waits for the answers.
+    """Ask for the functions of schemas; return what waits for the answers.
 
     Args:
-        query: queries the views of the models' catalog.
-        schemas: those of the catalog that exist, in lower case.
+        query: queries the views of the catalog.
+        place: the catalog and those of its schemas that exist, in lower case.
+        models: the declared functions of the catalog.
     """
     declared = {model.key: model for model in models}
     absent = dict.fromkeys(declared, ABSENT_FUNCTION)
-    asked = sorted({model.schema_name.lower() for model in models} & {*schemas})
-    if not asked:
+    catalog, schemas = place
+    if not schemas:
         return lambda: Governed(states=absent)
-    catalog = models[0].catalog_name.lower()
-    listed = reader.functions(pool, query, catalog, asked)
-    privileges = pool.submit(query, ROUTINE_PRIVILEGES, asked)
+    listed = reader.functions(pool, query, catalog, schemas)
+    privileges = pool.submit(query, ROUTINE_PRIVILEGES, schemas)
 
     def collected() -> Governed[FunctionState, OtherRoutine]:
         answers = listed()
@@ -84,23 +84,16 @@ def ask_functions(
 def ask_policies(
     reader: GovernanceReader,
     pool: Executor,
-    models: Sequence[AbacPolicy],
-    exists: Callable[[PolicyScope], bool],
+    scopes: Mapping[PolicyScope, Sequence[PolicyName]],
+    models: Sequence[AbacPolicy] = (),
 ) -> Callable[[], Governed[PolicyState, OtherPolicy]]:
-    """Ask for the policies on the models' scopes, and on what these are in; return what waits for the answers.
+    """Ask for the policies on existing scopes; return what waits for the answers.
 
     Args:
-        exists: whether a scope exists.
+        scopes: as `GovernanceReader.policies` takes them.
     """
     declared = {model.key: model for model in models}
     absent = dict.fromkeys(declared, ABSENT_POLICY)
-    scopes: dict[PolicyScope, list[PolicyName]] = {}
-    for model in declared.values():
-        scope = PolicyScope(model.scope.kind, model.scope.key)
-        for securable in filter(exists, (*scope.above, scope)):
-            scopes.setdefault(securable, [])
-        if scope in scopes:
-            scopes[scope].append(model.qualified_name)
     listed = reader.policies(pool, scopes)
 
     def collected() -> Governed[PolicyState, OtherPolicy]:
@@ -115,10 +108,26 @@ def ask_policies(
     return collected
 
 
+def scopes_of(
+    models: Iterable[AbacPolicy], exists: Callable[[PolicyScope], bool]
+) -> Mapping[PolicyScope, Sequence[PolicyName]]:
+    """Return the existing scopes of policies and what these are in, each with those declared on it."""
+    scopes: dict[PolicyScope, list[PolicyName]] = {}
+    for model in models:
+        scope = PolicyScope(model.scope.kind, model.scope.key)
+        for securable in filter(exists, (*scope.above, scope)):
+            scopes.setdefault(securable, [])
+        if scope in scopes:
+            scopes[scope].append(model.qualified_name)
+    return scopes
+
+
 def _refusals(
     declared: Mapping[str, Function | AbacPolicy], answers: Mapping[str, object]
 ) -> Iterator[CatalogReadError]:
-    """Yield why declared functions or policies cannot be read, or are others under their names."""
+    """Yield why declared functions or policies cannot be read, or are others under their names; or why any cannot."""
+    if not declared:
+        yield from (answer for answer in answers.values() if isinstance(answer, CatalogReadError))
     for key, model in declared.items():
         match answers.get(key):
             case CatalogReadError() as refusal:
