@@ -65,6 +65,33 @@ class FakeGovernanceApi:
             if policy.securable == name or (include_inherited and policy.covers(name))
         ]
 
+    def answer(self, target: str) -> tuple[int, object]:
+        """Return the status and the document of a request."""
+        url = urlsplit(target)
+        query = {key: values[0] for key, values in parse_qs(url.query).items()}
+        self.requests.append(url.path)
+        if url.path == TAG_POLICIES:
+            about = "tags"
+        elif url.path == FUNCTIONS:
+            about = f"{query['catalog_name']}.{query['schema_name']}"
+        else:
+            about = unquote(url.path).rpartition("/")[2].lower()
+        if about in self.refused:
+            return 403, Dialect.DATABRICKS.error("PERMISSION_DENIED", "no")
+        token = query.get("page_token", "")
+        if url.path == TAG_POLICIES:
+            tags: list[Listed] = [{"tag_key": key} for key in sorted(self.catalog.known_tags or ())]
+            return 200, _page("tag_policies", tags, token)
+        if url.path == FUNCTIONS:
+            functions = self.functions(query["catalog_name"], query["schema_name"])
+            if functions is None:
+                return 404, Dialect.DATABRICKS.error("SCHEMA_DOES_NOT_EXIST", "no")
+            return 200, _page("functions", functions, token)
+        if url.path.startswith(POLICIES):
+            policies = self.policies(about, include_inherited=query.get("include_inherited") == "true")
+            return 200, _page("policies", policies, token)
+        return 404, Dialect.DATABRICKS.error("ENDPOINT_NOT_FOUND", "no")
+
 
 def as_function_info(key: str, state: FunctionState) -> Listed:
     catalog, schema, name = key.split(".")
@@ -132,33 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        url = urlsplit(self.path)
-        query = {key: values[0] for key, values in parse_qs(url.query).items()}
-        self.api.requests.append(url.path)
-        if url.path == TAG_POLICIES:
-            about = "tags"
-        elif url.path == FUNCTIONS:
-            about = f"{query['catalog_name']}.{query['schema_name']}"
-        else:
-            about = unquote(url.path).rpartition("/")[2]
-        if about in self.api.refused:
-            self._answer(403, Dialect.DATABRICKS.error("PERMISSION_DENIED", "no"))
-        elif url.path == TAG_POLICIES:
-            tags: list[Listed] = [{"tag_key": key} for key in sorted(self.api.catalog.known_tags or ())]
-            self._answer(200, _page("tag_policies", tags, query.get("page_token", "")))
-        elif url.path == FUNCTIONS:
-            functions = self.api.functions(query["catalog_name"], query["schema_name"])
-            if functions is None:
-                self._answer(404, Dialect.DATABRICKS.error("SCHEMA_DOES_NOT_EXIST", "no"))
-                return
-            self._answer(200, _page("functions", functions, query.get("page_token", "")))
-        elif url.path.startswith(POLICIES):
-            _, _, name = url.path.removeprefix(POLICIES).partition("/")
-            inherited = query.get("include_inherited") == "true"
-            policies = self.api.policies(unquote(name).lower(), include_inherited=inherited)
-            self._answer(200, _page("policies", policies, query.get("page_token", "")))
-        else:
-            self._answer(404, Dialect.DATABRICKS.error("ENDPOINT_NOT_FOUND", "no"))
+        self._answer(*self.api.answer(self.path))
 
     def _answer(self, status: int, document: object) -> None:
         data = json.dumps(document).encode()

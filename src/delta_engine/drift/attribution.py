@@ -213,7 +213,11 @@ _LONGEST_LOOK: Final = timedelta(days=30)
 _MOST_NAMES: Final = 200
 
 _DELETIONS: Final = MappingProxyType(
-    {DriftKind.TABLE_DELETED: "deleteTable", DriftKind.SCHEMA_DELETED: "deleteSchema"}
+    {
+        DriftKind.TABLE_DELETED: "deleteTable",
+        DriftKind.SCHEMA_DELETED: "deleteSchema",
+        DriftKind.FUNCTION_DELETED: "deleteFunction",
+    }
 )
 ACTIONS: Final[Mapping[DriftKind, str]] = MappingProxyType(
     {
@@ -222,6 +226,8 @@ ACTIONS: Final[Mapping[DriftKind, str]] = MappingProxyType(
         DriftKind.GRANT_ADDED: "updatePermissions",
         DriftKind.SCHEMA_GRANT: "updatePermissions",
         DriftKind.SCHEMA_GRANT_ADDED: "updatePermissions",
+        DriftKind.FUNCTION_GRANT: "updatePermissions",
+        DriftKind.FUNCTION_GRANT_ADDED: "updatePermissions",
         DriftKind.TABLE_TAG: "UpdateTagSecurableAssignments",
         DriftKind.SCHEMA_TAG: "UpdateTagSecurableAssignments",
         DriftKind.COLUMN_TAG: "UpdateTagSubentityAssignments",

@@ -8,7 +8,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
-from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
+from delta_engine.actions.drift_policy import DELETIONS, DriftKind, DriftPolicy
 from delta_engine.aspects import Difference
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.renames import Renames
@@ -268,7 +268,7 @@ def _of_baseline(moved: Mapping[Path, Path], columns: Sequence[Column]) -> Mappi
 
 def _deleted(resource: ComparedResource) -> Difference:
     record = resource.record
-    kind = DriftKind.TABLE_DELETED if is_table(resource) else DriftKind.SCHEMA_DELETED
+    kind = DELETIONS[record.kind]
     at, by = record.deployed_at, record.deployed_by
     expected = f"applied {shown_moment(at)} by {by}" if at else "applied"
     return Difference(kind=kind, change=Change(record.kind, desired=expected))

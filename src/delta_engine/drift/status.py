@@ -13,7 +13,7 @@ from typing import Any
 
 from delta_engine import aspects
 from delta_engine.actions import Align, AlignTable, Create, TablePlan
-from delta_engine.actions.drift_policy import DriftKind
+from delta_engine.actions.drift_policy import DELETIONS, DriftKind
 from delta_engine.actions.policy import Ownership, Policy, as_applied
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.column_renames import renamed_columns
@@ -199,8 +199,8 @@ def compare_states(
 
 
 def is_accepted_deletion(record: AnyRecord) -> bool:
-    """Whether the deletion of a table or schema was accepted."""
-    kinds = {DriftKind.TABLE_DELETED.value, DriftKind.SCHEMA_DELETED.value}
+    """Whether the deletion of a securable was accepted."""
+    kinds = {kind.value for kind in DELETIONS.values()}
     return any(accepted.kind in kinds for accepted in record.accepted)
 
 

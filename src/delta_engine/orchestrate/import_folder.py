@@ -261,12 +261,12 @@ def _files(folder: ModelFolder, tables: Sequence[Table], others: Sequence[Other]
     by_schema: dict[str, list[Other]] = defaultdict(list)
     for other in others:
         by_schema[_schema_of(other)].append(other)
-    if folder.per is Per.TABLE:
-        yield from (_File(folder.file_of(table.qualified_name), (table,)) for table in tables)
-    else:
+    if folder.per is Per.SCHEMA:
         for schema, group in groupby(tables, key=lambda table: table.schema_name):
             yield _File(folder.file_of_schema(schema), [*group], by_schema.pop(schema, ()))
     yield from (_File(folder.file_of_schema(schema), (), own) for schema, own in by_schema.items())
+    if folder.per is Per.TABLE:
+        yield from (_File(folder.file_of(table.qualified_name), (table,)) for table in tables)
 
 
 def _schema_of(model: Other) -> str:

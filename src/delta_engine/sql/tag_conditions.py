@@ -83,6 +83,14 @@ def is_same_condition(left: str | None, right: str | None) -> bool:
     return left == right or _normal(left) == _normal(right)
 
 
+def present_spelling(text: str) -> str:
+    """Return a condition in the present words of the platform; another text as it is."""
+    try:
+        return spelled_condition(tag_condition(text))
+    except ValueError:
+        return text
+
+
 def holds(condition: TagCondition, tags: Mapping[str, str]) -> bool:
     """Whether a condition holds for an object with these tags, inherited ones included."""
     match condition:

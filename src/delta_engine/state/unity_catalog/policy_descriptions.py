@@ -1,7 +1,8 @@
 """What Unity Catalog says of policies: descriptions in SQL, and listings of databricks-sdk.
 
 A listing is one call for a catalog, a schema or a table. SQL needs `SHOW POLICIES` and a `DESCRIBE POLICY` for each.
-`information_schema.abac_policy_definitions` is documented without the function.
+`information_schema.abac_policy_definitions` is documented without the function. Conditions are returned in the present
+words of the platform, which also shows former ones, such as `hasTag`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
 from delta_engine.models.policies import PolicyFilter, PolicyMask, Protection
 from delta_engine.sql.expressions import databricks_dialect
+from delta_engine.sql.tag_conditions import present_spelling
 from delta_engine.state.audits import Audit
 from delta_engine.state.policy_states import OtherPolicy, PolicyState
 from delta_engine.state.unity_catalog.routines import moment_of
@@ -34,8 +36,11 @@ def listed_policy(info: PolicyInfo) -> PolicyState | OtherPolicy:
         protection=protection,
         to=tuple(info.to_principals),
         excepted=tuple(info.except_principals or ()),
-        match={column.alias or "": column.condition or "" for column in info.match_columns or ()},
-        when=info.when_condition or None,
+        match={
+            column.alias or "": present_spelling(column.condition or "")
+            for column in info.match_columns or ()
+        },
+        when=present_spelling(info.when_condition) if info.when_condition else None,
         comment=info.comment or "",
         audit=Audit(
             created_at=moment_of(info.created_at),
@@ -58,6 +63,7 @@ def described_policy(rows: Sequence[Row]) -> PolicyState | OtherPolicy:
         return OtherPolicy(f"it is a {policy_type} policy")
     function = _needed(properties, "function name")
     using = tuple(part.strip() for part in _split(properties.get("using columns", "")))
+    when = properties.get("when condition") or properties.get("when")
     return PolicyState(
         protection=PolicyFilter(function, using)
         if policy_type == _ROW_FILTER
@@ -65,7 +71,7 @@ def described_policy(rows: Sequence[Row]) -> PolicyState | OtherPolicy:
         to=_principals(_needed(properties, "to principals")),
         excepted=_principals(properties.get("except principals", "")),
         match=dict(_matched(properties.get("match columns", ""))),
-        when=properties.get("when condition") or properties.get("when"),
+        when=present_spelling(when) if when else None,
         comment=properties.get("comment", ""),
         audit=Audit(created_by=properties.get("created by"), altered_by=properties.get("updated by")),
     )
@@ -134,7 +140,7 @@ def _matched(text: str) -> Iterator[tuple[str, str]]:
         if not word:
             reason = f"DESCRIBE POLICY shows a matched column without an alias: {part.strip()}"
             raise CatalogReadError(reason, way_out=_REPORT)
-        yield alias.strip().strip("`"), condition.strip()
+        yield alias.strip().strip("`"), present_spelling(condition.strip())
 
 
 def _split(text: str) -> Iterator[str]:

@@ -186,8 +186,8 @@ MASK = PolicyState(
     protection=PolicyMask("dev.governance.mask_email", "mail", ("region", "'a, (b'")),
     to=("account users", "o'brien@example.com"),
     excepted=("hr",),
-    match={"mail": "has_tag_value('pii', 'email')", "region": "hasTag('region') AND hasTag('x')"},
-    when="hasTag('sensitive')",
+    match={"mail": "has_tag_value('pii', 'email')", "region": "has_tag('region') AND has_tag('x')"},
+    when="has_tag('sensitive')",
     comment="it's, for HR",
 )
 DESCRIBED = {

@@ -1,0 +1,163 @@
+"""Functions, policies and a masked table through whole commands, from a fresh project to an imported one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.builders.governed_project import BODY, FUNCTIONS, POLICIES, write_governed_models
+from tests.projects.catalog_project import CatalogProject
+
+CONSENTS = "--allow change_protection --allow drop_function --allow drop_policy"
+MASK = "dev.governance.mask_email"
+OTHER_BODY = BODY.replace("'hr'", "'people'")
+REPLACED = "CREATE OR REPLACE FUNCTION `dev`.`governance`.`mask_email`(`email` string) RETURNS string"
+
+
+@pytest.fixture
+def project(catalog_project: CatalogProject) -> CatalogProject:
+    catalog_project.catalog.schemas.pop("dev.governance", None)
+    write_governed_models(catalog_project.models.parent)
+    return catalog_project
+
+
+def declare(project: CatalogProject, functions: str = FUNCTIONS, policies: str = POLICIES) -> None:
+    write_governed_models(project.models.parent, functions, policies)
+
+
+def emptied(project: CatalogProject) -> Path:
+    """Remove a project's models and what it recorded; return its configuration folder."""
+    conf = project.config.parent
+    shutil.rmtree(conf.parent / ".delta-engine")
+    shutil.rmtree(conf / "models")
+    (conf / "models").mkdir()
+    return conf
+
+
+def require_nothing_to_do(project: CatalogProject) -> None:
+    planned = project.run("plan --detailed-exitcode")
+    assert planned.code == 0, planned.stdout + planned.stderr
+    assert project.drift() == {}
+
+
+def test_one_sync_makes_functions_then_masks_and_policies(project: CatalogProject) -> None:
+    project.sync()
+    assert sorted(project.catalog.functions) == ["dev.governance.clean_iban", MASK]
+    made = [" ".join(sql.split()[:2]) for sql in project.catalog.statements if sql.startswith("CREATE")]
+    assert made == [
+        "CREATE SCHEMA",
+        "CREATE FUNCTION",
+        "CREATE FUNCTION",
+        "CREATE POLICY",
+        "CREATE TABLE",
+    ]
+    require_nothing_to_do(project)
+
+
+def test_a_changed_body_needs_consent_and_keeps_what_the_platform_loses(project: CatalogProject) -> None:
+    project.sync()
+    declare(project, FUNCTIONS.replace(BODY, OTHER_BODY))
+    refused = project.run("sync --yes")
+    assert refused.code == 3
+    assert "would change what readers see of dev.silver.customers.mail" in refused.stderr
+    project.sync(CONSENTS)
+    assert project.catalog.functions[MASK].body == OTHER_BODY
+    assert project.catalog.functions[MASK].grants == {"account users": ("EXECUTE",)}
+    require_nothing_to_do(project)
+
+
+def test_what_is_changed_by_hand_is_drift_and_reverted(project: CatalogProject) -> None:
+    project.sync()
+    project.by_hand(f"{REPLACED} COMMENT 'x' RETURN email", "DROP POLICY `mask_pii` ON SCHEMA `dev`.`silver`")
+    drift = project.drift()
+    assert [kind for kind, _ in drift[f"function.{MASK}"]] == [
+        "function_body",
+        "function_grant",
+        "function_comment",
+    ]
+    assert [kind for kind, _ in drift["policy.schema.dev.silver.mask_pii"]] == ["policy_deleted"]
+    reverted = project.run(f"drift --revert --yes {CONSENTS}")
+    assert reverted.code == 0, reverted.stderr
+    assert project.catalog.functions[MASK].body == BODY
+    assert [policy.name for policy in project.catalog.policies] == ["mask_pii"]
+    require_nothing_to_do(project)
+
+
+def test_what_the_platform_spells_otherwise_is_neither_planned_nor_drift(project: CatalogProject) -> None:
+    """The catalog shows other texts from the first moment: the record of what it showed is what counts."""
+    run = project.catalog.run
+
+    def respelling(sql: str) -> object:
+        rows = run(sql)
+        if ".routines" not in sql:
+            return rows
+        return [{**row, "routine_definition": f"({row['routine_definition']})"} for row in rows]
+
+    project.catalog.run = respelling  # type: ignore[method-assign,assignment]
+    project.sync()
+    require_nothing_to_do(project)
+    declare(project, FUNCTIONS.replace(BODY, OTHER_BODY))
+    project.sync(CONSENTS)
+    require_nothing_to_do(project)
+
+
+def test_an_undo_brings_back_the_body_of_before(project: CatalogProject) -> None:
+    project.sync()
+    declare(project, FUNCTIONS.replace(BODY, OTHER_BODY))
+    project.sync(CONSENTS)
+    undone = project.run(f"undo --yes {CONSENTS}")
+    assert undone.code == 0, undone.stderr
+    assert project.catalog.functions[MASK].body == BODY
+
+
+def test_what_is_no_longer_declared_is_dropped_with_consent_after_what_uses_it(
+    project: CatalogProject,
+) -> None:
+    project.sync()
+    project.configure("removed_functions: drop, removed_policies: drop")
+    declare(project, "", "")
+    refused = project.run("sync --yes")
+    assert refused.code == 3, refused.stdout
+    assert sorted(project.catalog.functions) == ["dev.governance.clean_iban", MASK]
+
+
+def test_functions_and_policies_that_nothing_declares_stay(project: CatalogProject) -> None:
+    project.sync()
+    declare(project, "", "")
+    kept = project.run("plan")
+    assert kept.code == 0, kept.stderr
+    assert f"function {MASK}" in kept.stdout + kept.stderr
+
+
+@pytest.mark.parametrize("target", ["dev", "dev.governance"])
+def test_what_exists_is_imported_into_an_empty_project_with_nothing_to_plan(
+    project: CatalogProject, target: str
+) -> None:
+    project.sync()
+    conf = emptied(project)
+    done = project.run(f"import {target} --to conf/models/imported.yml")
+    assert done.code == 0, done.stderr
+    imported = (conf / "models" / "imported.yml").read_text()
+    assert ("name: mask_email" in imported, "name: mask_pii" in imported) == (True, target == "dev")
+    require_nothing_to_do(project)
+    project.sync()
+    require_nothing_to_do(project)
+
+
+@pytest.mark.parametrize("per", ["schema", "table"])
+def test_a_folder_has_functions_and_policies_in_the_files_of_their_schemas(
+    project: CatalogProject, per: str
+) -> None:
+    project.sync()
+    conf = emptied(project)
+    done = project.run(f"import dev --to conf/models --per {per}")
+    assert done.code == 0, done.stderr
+    assert "4 models written" in done.stderr
+    assert "mask_email" in (conf / "models" / "governance.yml").read_text()
+    assert "mask_pii" in (conf / "models" / "silver.yml").read_text()
+    again = project.run(f"import dev --to conf/models --per {per}")
+    assert again.code == 0, again.stderr
+    project.config.write_text(project.config.read_text().replace("*.yml", "**/*.yml"))
+    require_nothing_to_do(project)
