@@ -8,20 +8,25 @@ from pathlib import Path
 from delta_engine.cli.terminal import Context, Ended, print_note, say
 from delta_engine.config.settings import load_settings
 from delta_engine.orchestrate.project import load_project
-from delta_engine.orchestrate.validation_cache import count_valid_models
+from delta_engine.orchestrate.validation_cache import valid_models
 from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.visible import counted
+from delta_engine.validation.function_rules import body_doubts
 
 
 def validate_models(context: Context, tables: Sequence[str]) -> Ended:
     """Load and check the project; print how many models there are."""
     conf_dir, environment = context.place()
     if tables:
-        count = len(load_project(conf_dir, environment, tables=tables).models)
+        project = load_project(conf_dir, environment, tables=tables)
+        count, doubts = len(project.selectable), [*body_doubts(project.functions)]
     else:
-        count = count_valid_models(conf_dir, environment)
+        verdict = valid_models(conf_dir, environment)
+        count, doubts = verdict.models, verdict.doubts
     models = counted(count, "model")
     say(f"{environment}: configuration and {models} are valid")
+    for doubt in doubts:
+        print_note(doubt)
     _print_consent_notes(conf_dir, environment)
     return Ended(f"{models}, valid")
 

@@ -22,37 +22,46 @@ from delta_engine.deployment.local_files import UNDECODABLE, write_atomically
 from delta_engine.errors import ConfigError, engine_version
 from delta_engine.models.open_struct import checksum_of
 from delta_engine.orchestrate.project import load_project
+from delta_engine.validation.function_rules import body_doubts
 
 _JUDGES: Final = ("msgspec", "pyyaml", "sqlglot")
 
 
-class _Verdict(msgspec.Struct, forbid_unknown_fields=True):
-    """A verdict.
+class Verdict(msgspec.Struct, forbid_unknown_fields=True):
+    """The verdict on a valid project.
 
     Args:
+        models: their number.
         bodies: the files of functions' bodies, relative to the project.
+        doubts: why the platform may refuse bodies of functions.
     """
 
     fingerprint: str
     models: int
     bodies: list[str]
+    doubts: list[str]
 
 
-def count_valid_models(conf_dir: Path, environment: str) -> int:
-    """Return the number of a project's models, all of them valid. Errors as for `load_project`."""
+def valid_models(conf_dir: Path, environment: str) -> Verdict:
+    """Return the verdict on a project whose models are all valid. Errors as for `load_project`."""
     settings = load_settings(conf_dir, environment)
     refuse_other_volume(settings)
     path = settings.project_dir / ".delta-engine" / "cache" / f"{environment}.verdict.json"
     verdict = _read(path)
     if verdict is not None and verdict.fingerprint == _fingerprint(settings, verdict.bodies):
-        return verdict.models
+        return verdict
     project = load_project(conf_dir, environment)
     settings = project.settings
+    files = project.contents.keys() - {*model_files(settings)}
+    verdict = Verdict(
+        _checksum(settings, project.contents),
+        len(project.selectable),
+        sorted(file.relative_to(settings.project_dir).as_posix() for file in files),
+        [*body_doubts(project.functions)],
+    )
     if not settings.python_models and not settings.policy.rules:
-        files = project.contents.keys() - {*model_files(settings)}
-        bodies = sorted(file.relative_to(settings.project_dir).as_posix() for file in files)
-        _write(path, _Verdict(_checksum(settings, project.contents), len(project.selectable), bodies))
-    return len(project.selectable)
+        _write(path, verdict)
+    return verdict
 
 
 def _fingerprint(settings: Settings, bodies: Iterable[str]) -> str | None:
@@ -69,13 +78,13 @@ def _checksum(settings: Settings, contents: Mapping[Path, str]) -> str:
     return checksum_of(repr([judges, settings, files]).encode())
 
 
-def _read(path: Path) -> _Verdict | None:
+def _read(path: Path) -> Verdict | None:
     with suppress(OSError, *UNDECODABLE):
-        return msgspec.json.decode(path.read_bytes(), type=_Verdict)
+        return msgspec.json.decode(path.read_bytes(), type=Verdict)
     return None
 
 
-def _write(path: Path, verdict: _Verdict) -> None:
+def _write(path: Path, verdict: Verdict) -> None:
     """Write a verdict if the folder can be written; without it, the next run parses again."""
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

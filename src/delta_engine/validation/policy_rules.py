@@ -26,6 +26,7 @@ from delta_engine.models import (
     Schema,
     Securable,
     Table,
+    subject,
 )
 from delta_engine.models.policies import ScopeKind
 from delta_engine.models.repetitions import repeated
@@ -41,7 +42,6 @@ from delta_engine.validation.rules import (
     name_problem,
     of_each,
     of_kind,
-    subject,
 )
 
 MOST_POLICIES: Final = {ScopeKind.CATALOG: 100, ScopeKind.SCHEMA: 100, ScopeKind.TABLE: 50}

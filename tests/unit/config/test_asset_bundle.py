@@ -7,7 +7,7 @@ import pytest
 
 from delta_engine.errors import ConfigError
 from delta_engine.orchestrate.project import load_project
-from delta_engine.orchestrate.validation_cache import count_valid_models
+from delta_engine.orchestrate.validation_cache import valid_models
 from tests.unit.config.projects import MODELS
 
 CONF = """\
@@ -115,7 +115,7 @@ def test_another_volume_is_refused_with_both_places(
     project: Project, file: str, text: str, message: str
 ) -> None:
     conf = project({file: text})
-    for check in (load_project, count_valid_models):
+    for check in (load_project, valid_models):
         with pytest.raises(ConfigError) as caught:
             check(conf, "prod")
         assert str(caught.value) == message
@@ -141,10 +141,10 @@ def test_a_variable_of_the_shell_decides_as_in_a_deployment(
 
 def test_a_remembered_verdict_does_not_hide_it(project: Project) -> None:
     conf = project()
-    count_valid_models(conf, "prod")
+    valid_models(conf, "prod")
     project({"databricks.yml": ROOT.replace("state_catalog: retail", "state_catalog: stage")})
     with pytest.raises(ConfigError, match=r"databricks\.yml:7"):
-        count_valid_models(conf, "prod")
+        valid_models(conf, "prod")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from delta_engine.errors import ConfigError, RefusedError
 from delta_engine.orchestrate.project import Project, load_project
-from delta_engine.orchestrate.validation_cache import count_valid_models
+from delta_engine.orchestrate.validation_cache import valid_models
 from tests.unit.config.projects import CONFIG, MODELS
 
 Write = Callable[[str, str], object]
@@ -37,7 +37,7 @@ def write(tmp_path: Path) -> Write:
 
 
 def count(project: Path) -> int:
-    return count_valid_models(project / "conf", "dev")
+    return valid_models(project / "conf", "dev").models
 
 
 @pytest.fixture
@@ -175,6 +175,20 @@ def test_a_changed_body_changes_the_verdict(tmp_path: Path, write: Write) -> Non
         count(tmp_path)
 
 
-def test_the_verdict_holds_no_names_of_tables_and_stays_out_of_git(valid: Path) -> None:
-    assert json.loads((valid / VERDICT).read_text()).keys() == {"fingerprint", "models", "bodies"}
+def test_a_doubtful_body_is_remembered_with_the_verdict(tmp_path: Path, write: Write) -> None:
+    write("conf/dev.yml", CONFIG.replace("type: oss", "type: oss, names: catalog"))
+    write("conf/models/f.sql", "upper(x) x x")
+    write("conf/models/functions.yml", FUNCTION)
+    for _ in range(2):
+        (doubt,) = valid_models(tmp_path / "conf", "dev").doubts
+        assert doubt == (
+            "conf/models/functions.yml:2: function dev.silver.f: sqlglot does not read its body as SQL, so the "
+            "platform may refuse it"
+        )
+
+
+def test_the_verdict_of_a_project_without_doubts_holds_no_names_and_stays_out_of_git(valid: Path) -> None:
+    assert json.loads((valid / VERDICT).read_text()).keys() == {
+        *("fingerprint", "models", "bodies", "doubts")
+    }
     assert (valid / VERDICT).with_name(".gitignore").read_text() == "*\n"

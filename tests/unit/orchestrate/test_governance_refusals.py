@@ -1,0 +1,192 @@
+"""What commands refuse of functions and policies, and how the user goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.projects.catalog_project import CatalogProject
+
+ID = "{name: id, type: bigint, nullable: false}"
+MASK = "dev.governance.mask_email"
+
+
+def function(name: str = "mask_email", body: str = "upper(email)", **more: str) -> str:
+    parts = {
+        "schema": "governance",
+        "returns": "string",
+        "parameters": "[{name: email, type: string}]",
+        "body": f'"{body}"',
+        **more,
+    }
+    listed = ", ".join(f"{key}: {value}" for key, value in parts.items())
+    return f"  - {{catalog: dev, name: {name}, {listed}}}\n"
+
+
+def policy(name: str = "mask_pii", **more: str) -> str:
+    parts = {
+        "on": "{schema: dev.silver}",
+        "mask": f"{{function: {MASK}, column: mail}}",
+        "match": "{mail: \"has_tag_value('pii', 'email')\"}",
+        "to": "[account users]",
+        **more,
+    }
+    listed = ", ".join(f"{key}: {value}" for key, value in parts.items())
+    return f"  - {{name: {name}, {listed}}}\n"
+
+
+def table(mail: str = "tags: {pii: email}", more: str = "") -> str:
+    return f"name: orders, columns: [{ID}, {{name: mail, type: string, {mail}}}{more}]"
+
+
+def declare(project: CatalogProject, *tables: str, functions: str = "", policies: str = "") -> None:
+    lists = "schemas:\n  - {catalog: dev, name: governance}\n"
+    lists += f"functions:\n{functions}" if functions else ""
+    lists += f"policies:\n{policies}" if policies else ""
+    project.declare(*tables, schemas=lists)
+
+
+def refused(project: CatalogProject, command: str = "sync --yes") -> str:
+    """Return the refusals of a command; no statement ran."""
+    ran = len(project.catalog.statements)
+    result = project.run(command)
+    assert result.code == 3, result.stdout + result.stderr
+    assert len(project.catalog.statements) == ran
+    return " ".join(result.stderr.split())
+
+
+@pytest.fixture
+def project(catalog_project: CatalogProject) -> CatalogProject:
+    """Return a project whose mask is synced."""
+    declare(catalog_project, table(f"mask: {MASK}"), functions=function())
+    catalog_project.sync()
+    return catalog_project
+
+
+def test_the_way_out_of_another_signature_works(project: CatalogProject) -> None:
+    wider = function(parameters="[{name: email, type: string}, {name: n, type: int, default: '1'}]")
+    declare(project, table(f"mask: {MASK}"), functions=wider)
+    message = refused(project, "sync --yes --allow change_protection")
+    assert f"function {MASK}: its parameters would change from (string) to (string, int)" in message
+    assert "it is used by dev.silver.orders.mail" in message
+    other = function("mask_mail", body="lower(email)")
+    declare(project, table(f"mask: {MASK}"), functions=function() + other)
+    project.sync()
+    declare(project, table("mask: dev.governance.mask_mail"), functions=function() + other)
+    project.sync()
+    project.configure("removed_functions: drop")
+    declare(project, table("mask: dev.governance.mask_mail"), functions=other)
+    assert "or allow it: --allow drop_function:dev.governance.mask_email for one run" in refused(project)
+    project.sync("--allow drop_function")
+    assert sorted(project.catalog.functions) == ["dev.governance.mask_mail"]
+
+
+def test_a_function_under_a_mask_is_not_dropped(project: CatalogProject) -> None:
+    project.configure("removed_functions: drop")
+    declare(project, table(f"mask: {MASK}"))
+    message = refused(project, "sync --yes --allow drop_function")
+    assert f"function {MASK}: it would be dropped, and it is used by dev.silver.orders.mail" in message
+    declare(project, table("comment: x"))
+    project.sync("--allow drop_function --allow drop_column_mask")
+    assert project.catalog.functions == {}
+
+
+def test_a_body_and_the_mask_that_uses_it_change_one_after_the_other(project: CatalogProject) -> None:
+    outer = function("outer", body="dev.governance.mask_email(email)")
+    declare(project, table("mask: dev.governance.outer"), functions=function() + outer)
+    project.sync()
+    declare(
+        project,
+        table("mask: dev.governance.outer"),
+        functions=function(body="lower(email)")
+        + function("outer", body="dev.governance.mask_email(lower(email))"),
+    )
+    message = refused(project, "sync --yes --allow change_protection")
+    assert "change what readers see of it: between their statements, readers may see what neither" in message
+    declare(project, table("mask: dev.governance.outer"), functions=function(body="lower(email)") + outer)
+    project.sync("--allow change_protection")
+
+
+def test_a_mask_becomes_a_policy_when_the_tags_are_there(project: CatalogProject) -> None:
+    tagged = f"mask: {MASK}, tags: {{pii: email}}"
+    declare(project, table(), functions=function(), policies=policy())
+    message = refused(project, "sync --yes --allow drop_column_mask")
+    assert "policies see its tags after some minutes, and the mask of mail would change at once" in message
+    declare(project, table(tagged), functions=function(), policies=policy())
+    project.sync()
+    declare(project, table(), functions=function(), policies=policy())
+    project.sync("--allow drop_column_mask")
+
+
+def test_a_policy_is_dropped_with_consent(project: CatalogProject) -> None:
+    tagged = table(f"mask: {MASK}, tags: {{pii: email}}")
+    declare(project, tagged, functions=function(), policies=policy())
+    project.sync()
+    project.configure("removed_policies: drop")
+    declare(project, tagged, functions=function())
+    message = refused(project)
+    assert (
+        "it is not declared any more, and would be dropped, and its principals would see what it hides"
+        in message
+    )
+    assert "--allow drop_policy:schema.dev.silver.mask_pii for one run" in message
+    project.sync("--allow drop_policy:schema.dev.silver.mask_pii")
+    assert project.catalog.policies == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"on": "{schema: dev.nowhere}"}, "no model declares schema dev.nowhere"),
+        ({"on": "{table: dev.silver.nowhere}"}, "no model declares table dev.silver.nowhere"),
+        ({"on": "{catalog: dev}"}, "policy.policies_on does not name catalog dev"),
+        ({"to": '["a\\nb"]'}, "a principal that it names, 'a\\nb', has a character that is not allowed"),
+        ({"mask": "{function: governance.mask_email, column: mail}"}, "is not the whole name of a function"),
+    ],
+)
+def test_policies_are_refused_before_anything_is_read(
+    project: CatalogProject, changes: dict[str, str], reason: str
+) -> None:
+    declare(project, table(f"mask: {MASK}"), functions=function(), policies=policy(**changes))
+    assert reason in refused(project, "validate")
+
+
+def test_a_policy_on_a_catalog_that_the_configuration_names(project: CatalogProject) -> None:
+    project.configure("policies_on: [dev]")
+    on_catalog = policy(on="{catalog: dev}")
+    declare(project, table(f"mask: {MASK}, tags: {{pii: email}}"), functions=function(), policies=on_catalog)
+    project.sync()
+
+
+def test_51_policies_on_a_table_are_refused(project: CatalogProject) -> None:
+    policies = "".join(policy(f"p{number}", on="{table: dev.silver.orders}") for number in range(51))
+    declare(project, table(f"mask: {MASK}"), functions=function(), policies=policies)
+    assert "it is one of 51 policies on table dev.silver.orders, which takes 50" in refused(
+        project, "validate"
+    )
+
+
+def test_a_selection_does_not_judge_the_scopes_of_policies(project: CatalogProject) -> None:
+    project.models.with_name("more.yml").write_text(
+        f"policies:\n{policy(on='{table: dev.silver.others}')}"
+        "tables:\n  - {catalog: dev, schema: silver, name: others, columns: [{name: mail, type: string}]}\n"
+    )
+    assert project.run("validate -t orders").code == 0
+    assert project.run("validate").code == 0
+
+
+def test_two_functions_of_one_name_are_refused_and_a_table_of_that_name_is_not(
+    project: CatalogProject,
+) -> None:
+    declare(project, table(), functions=function() + function("MASK_EMAIL"))
+    assert "function dev.governance.MASK_EMAIL: it is declared twice" in refused(project, "validate")
+    same = function("orders", schema="silver")
+    declare(project, table(f"mask: {MASK}"), functions=function() + same)
+    project.sync()
+    assert project.run("plan --detailed-exitcode").code == 0
+
+
+def test_a_doubtful_body_is_noted(project: CatalogProject) -> None:
+    declare(project, table(f"mask: {MASK}"), functions=function(body="upper(email) email email"))
+    validated = project.run("validate")
+    assert validated.code == 0
+    assert "sqlglot does not read its body as SQL, so the platform may refuse it" in validated.stderr
