@@ -13,9 +13,10 @@ from typing import Final
 
 from delta_engine.aspects.aspect import Right
 from delta_engine.backends.capabilities import Visibility
-from delta_engine.drift.drifted_resources import Absence, ComparedResource, is_other
+from delta_engine.drift.drifted_resources import Absence, ComparedResource, is_schema
 from delta_engine.errors import StatementError
-from delta_engine.models import FunctionName, QualifiedName, SchemaName, SecurableName
+from delta_engine.models import FunctionName, PolicyName, SchemaName, SecurableName
+from delta_engine.ownership.recorded import resource_key
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command
@@ -37,7 +38,7 @@ def with_absences(
     Only these cost statements: one or two for all of them.
 
     Args:
-        declared: the keys of the declared tables. Others were retired.
+        declared: the declared securables, by `planning_key`. Others were retired.
         principals: None where rights cannot be read.
     """
     missing = [
@@ -45,14 +46,14 @@ def with_absences(
         for resource in drifted
         if not resource.observed.exists
         and resource.renamed_to is None
-        and (is_other(resource) or resource.model_name.key in declared)
+        and (is_schema(resource) or resource.model_key in declared)
     ]
     if not missing or visibility is Visibility.WHOLE:
         return tuple(drifted)
     absences = _absences(missing, principals, observed)
     return tuple(
-        resource.with_findings(partial(replace, absence=absences[resource.name.key]))
-        if resource.name.key in absences
+        resource.with_findings(partial(replace, absence=absences[resource.key]))
+        if resource.key in absences
         else resource
         for resource in drifted
     )
@@ -97,7 +98,7 @@ def hidden_notes(drifted: Iterable[ComparedResource]) -> Iterator[str]:
 def _absences(
     names: Iterable[SecurableName], principals: PrincipalReader | None, observed: CatalogState
 ) -> Mapping[str, Absence]:
-    needs = {name.key: _needs(name, observed.missing_schemas) for name in names}
+    needs = {resource_key(name): _needs(name, observed.missing_schemas) for name in names}
     if principals is None:
         return {key: _unknown(needed, _NO_RIGHTS) for key, needed in needs.items()}
     try:
@@ -111,24 +112,24 @@ def _absences(
 def _needs(name: SecurableName, missing_schemas: Collection[tuple[str, str]]) -> tuple[Need, ...]:
     """Return the rights that show everything of the kind in the parent. Tables inherit SELECT of their schema.
 
+    Functions are shown to those who may EXECUTE them, and policies to those who manage what they are on.
+
     Access also needs USE of all parents, which the owner of a schema does not have in the catalog by itself
     (docs.databricks.com: "Unity Catalog permissions model concepts").
     """
-    catalog, parent = Securable((name.catalog,)), _parent(name)
+    catalog = Securable((name.catalog,))
+    parent = Securable(tuple(str(name.parents[0]).split("."))) if name.parents else catalog
     use_catalog = Need(securable=catalog, right=Right.USE_CATALOG)
     use_schemas = Need(securable=parent, right=Right.USE_SCHEMA, owners_above=True)
     if isinstance(name, SchemaName):
         return (use_schemas, use_catalog)
-    needs = (Need(securable=parent, right=Right.SELECT, owners_above=True), use_schemas, use_catalog)
+    if isinstance(name, PolicyName):
+        return (Need(securable=parent, right=Right.MANAGE, owners_above=True), use_catalog)
+    shows = Right.EXECUTE if isinstance(name, FunctionName) else Right.SELECT
+    needs = (Need(securable=parent, right=shows, owners_above=True), use_schemas, use_catalog)
     if tuple(parent.levels[0].split(".")) in missing_schemas:
         return (*needs, Need(securable=catalog, right=Right.USE_SCHEMA))
     return needs
-
-
-def _parent(name: SecurableName) -> Securable:
-    if isinstance(name, QualifiedName | FunctionName):
-        return Securable((name.catalog, name.schema))
-    return Securable((name.catalog,))
 
 
 def _absence(at_hand: RightsAtHand, needed: Sequence[Need]) -> Absence:

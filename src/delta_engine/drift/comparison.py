@@ -59,7 +59,7 @@ def compared(
     records = state.resources if state else {}
     resources = {}
     for key, record in sorted(records.items()):
-        name = new_names.get(record.name.key, record.name)
+        name = new_names.get(key, record.name)
         present = observed.of(name)
         if record.applied is None or present is None:
             continue
@@ -84,8 +84,8 @@ def compared(
 
 
 def _pending_names(models: Iterable[Table]) -> dict[str, QualifiedName]:
-    """Return the new names of tables that models rename, by the keys of the former ones."""
-    return {former.key: model.qualified_name for model in models for former in former_names(model)}
+    """Return the new names of tables that models rename, by the keys of the resources."""
+    return {resource_key(former): model.qualified_name for model in models for former in former_names(model)}
 
 
 def with_new_names(resource: SomeCompared, renames: Renames) -> SomeCompared:

@@ -11,6 +11,8 @@ from typing import Final
 from delta_engine.actions.drift_policy import DELETIONS, DriftKind, DriftPolicy
 from delta_engine.aspects import Difference
 from delta_engine.aspects.aspect import Change
+from delta_engine.aspects.function_definition import ReplaceFunction
+from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.aspects.renames import Renames
 from delta_engine.drift.attribution import (
     attribution,
@@ -44,8 +46,9 @@ from delta_engine.drift.replacements import (
     replacement,
 )
 from delta_engine.errors import RefusedError
-from delta_engine.models import Column, QualifiedName
+from delta_engine.models import Column, FunctionName, PolicyName, QualifiedName, SecurableName
 from delta_engine.models.nested_types import Path, lower_path
+from delta_engine.ownership.recorded import planning_key
 from delta_engine.state.audits import Audit
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import Commit, TableHistoryReader, TableVersion, TableVersionReader
@@ -79,7 +82,7 @@ class DriftDetector:
         self._is_thorough = is_thorough
 
     def detect(self, records: Iterable[ComparedResource], *, now: datetime) -> tuple[ComparedResource, ...]:
-        """Return the drifted schemas, then the drifted tables, each sorted by name.
+        """Return what has drifted, by kind and name.
 
         Half-done changes of a run are not drift. Entries of the policy expire at `now`, the time of the snapshot.
         """
@@ -87,8 +90,9 @@ class DriftDetector:
         versions = self._current_versions(suspects)
         commits = self._commits(suspects, versions)
         detected = (
-            self._drifted(resource, versions.get(resource.name.key), commits.get(resource.name.key, ()), now)
+            self._drifted(resource, versions.get(key), commits.get(key, ()), now)
             for resource in suspects
+            for key in [planning_key(resource.name)]
         )
         return tuple(resource for resource in detected if resource.details)
 
@@ -131,21 +135,39 @@ class DriftDetector:
                 ),
             )
             for refusal in refusals
-            for name in [QualifiedName(*str(refusal.table).split("."))]
+            if refusal.table is not None
+            for name in [QualifiedName(*refusal.table.split("."))]
         )
 
     def unmanaged(
-        self, observed: CatalogState, managed: Iterable[str], *, now: datetime
-    ) -> tuple[tuple[QualifiedName, ClassifiedDrift], ...]:
-        """Return the tables of managed schemas whose keys are not in `managed`, the declared and applied ones."""
+        self,
+        observed: CatalogState,
+        managed: Iterable[str],
+        governing: Iterable[FunctionName | PolicyName] = (),
+        *,
+        now: datetime,
+    ) -> tuple[tuple[SecurableName, ClassifiedDrift], ...]:
+        """Return the tables of managed schemas, the functions and the policies that no model declares.
+
+        Args:
+            managed: what is declared or applied, by `planning_key`.
+            governing: the observed functions and policies.
+        """
         known_keys = set(managed)
-        names = [name for name in observed.other_tables if name.key not in known_keys]
+        names = [name for name in observed.other_tables if planning_key(name) not in known_keys]
         others = self._not_delta([name for name in names if name.key not in observed.audits])
-        return tuple(
-            (name, classified(self._policy, name, difference, _created(observed.audits.get(name.key)), now))
+        undeclared: list[tuple[SecurableName, str, Audit | None]] = [
+            (name, NOT_DELTA if name.key in others else "exists", observed.audits.get(name.key))
             for name in names
-            for actual in [NOT_DELTA if name.key in others else "exists"]
-            for difference in [Difference(kind=DriftKind.UNMANAGED, change=Change("table", actual))]
+        ]
+        for name in governing:
+            state = observed.of(name)
+            if state is not None and state.exists and planning_key(name) not in known_keys:
+                undeclared.append((name, "exists", state.audit))
+        return tuple(
+            (name, classified(self._policy, name, difference, _created(audit), now))
+            for name, actual, audit in undeclared
+            for difference in [Difference(kind=DriftKind.UNMANAGED, change=Change(name.kind, actual))]
         )
 
     def _not_delta(self, names: Sequence[QualifiedName]) -> set[str]:
@@ -268,10 +290,9 @@ def _of_baseline(moved: Mapping[Path, Path], columns: Sequence[Column]) -> Mappi
 
 def _deleted(resource: ComparedResource) -> Difference:
     record = resource.record
-    kind = DELETIONS[record.kind]
     at, by = record.deployed_at, record.deployed_by
     expected = f"applied {shown_moment(at)} by {by}" if at else "applied"
-    return Difference(kind=kind, change=Change(record.kind, desired=expected))
+    return Difference(kind=DELETIONS[record.kind], change=Change(record.kind, desired=expected))
 
 
 def _refused(refusal: RefusedError) -> Difference:
@@ -285,6 +306,8 @@ def _author(
 ) -> Attribution | None:
     if difference.kind is DriftKind.TABLE_REPLACED and commits:
         return by_commit(commits[-1])  # the one that created it
+    if isinstance(difference.action, ReplaceFunction | ReplacePolicy):
+        return last_written(resource.observed.audit, resource.record.deployed_at)
     return attribution(difference, commits) if resource.observed.exists else None
 
 

@@ -20,9 +20,9 @@ from delta_engine.aspects.comparison import Model_co, State_co
 from delta_engine.aspects.renames import NO_RENAMES, Renames
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, Securable, SecurableName, Table
+from delta_engine.models import QualifiedName, SchemaName, Securable, SecurableName, Table
 from delta_engine.models.open_struct import Moment
-from delta_engine.ownership.recorded import Recorded
+from delta_engine.ownership.recorded import Recorded, planning_key
 from delta_engine.state.catalog_reader import Other
 from delta_engine.state.function_states import FunctionState
 from delta_engine.state.policy_states import PolicyState
@@ -224,6 +224,11 @@ class Compared(Generic[Model_co, State_co]):
         return self.record.name
 
     @property
+    def model_key(self) -> str:
+        """The key of the model among those of all kinds."""
+        return planning_key(self.model_name)
+
+    @property
     def declared(self) -> Model_co:
         """The table or schema as it was applied last."""
         assert self.record.declared is not None
@@ -258,6 +263,11 @@ ComparedResource: TypeAlias = Compared[Securable, SecurableState]
 def drifted_tables(resources: Iterable[ComparedResource]) -> tuple[ComparedTable, ...]:
     """Return the drifted tables."""
     return tuple(filter(is_table, resources))
+
+
+def is_schema(drifted: ComparedResource) -> bool:
+    """Whether the resource is a schema, which no option selects."""
+    return isinstance(drifted.name, SchemaName)
 
 
 def drifted_others(resources: Iterable[ComparedResource]) -> tuple[ComparedOther, ...]:
@@ -345,7 +355,7 @@ class DriftFacts:
     records: Mapping[str, Recorded[Table]] = field(default_factory=dict)
     drifted: Sequence[ComparedResource] = ()
     unreadable: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
-    unmanaged: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
+    unmanaged: Sequence[tuple[SecurableName, ClassifiedDrift]] = ()
     others: Sequence[Other] = ()
     other_records: Mapping[str, Recorded[Any]] = field(default_factory=dict)
     policy: DriftPolicy = NO_DRIFT_POLICY
@@ -357,9 +367,9 @@ class DriftFacts:
 
     @cached_property
     def declared(self) -> Mapping[str, Securable]:
-        """The declared tables and schemas by key."""
+        """The declared securables by `planning_key`."""
         declared: tuple[Securable, ...] = (*self.models, *self.others)
-        return {model.key: model for model in declared}
+        return {planning_key(model.qualified_name): model for model in declared}
 
     @cached_property
     def missing_tables(self) -> Mapping[str, ComparedTable]:
@@ -371,7 +381,7 @@ class DriftFacts:
         """The tables with drift of foreign keys, by the keys of the tables that their models reference."""
         tables: dict[str, list[ComparedTable]] = defaultdict(list)
         for table in drifted_tables(self.drifted):
-            model = self.declared.get(table.model_name.key)
+            model = self.declared.get(table.model_key)
             if isinstance(model, Table) and any(
                 detail.finding.kind is DriftKind.FOREIGN_KEY for detail in table.drift
             ):
@@ -381,10 +391,10 @@ class DriftFacts:
 
     @cached_property
     def needed_by_tables(self) -> Mapping[str, Sequence[NeededConsent]]:
-        """The changes that the reversal needs to be allowed, by the keys of their tables."""
+        """The changes that the reversal needs to be allowed, by `planning_key`."""
         needed: dict[str, list[NeededConsent]] = defaultdict(list)
         for change in self.reversal.needed:
-            needed[change.table.key].append(change)
+            needed[planning_key(change.table)].append(change)
         return needed
 
     @property

@@ -37,9 +37,9 @@ from delta_engine.drift.renames import (
     with_accepted_names,
     with_former_names,
 )
-from delta_engine.models import QualifiedName, Securable, Table
+from delta_engine.models import PolicyName, QualifiedName, SchemaName, Securable, SecurableName, Table
 from delta_engine.models.nested_types import Path
-from delta_engine.ownership.recorded import resource_key
+from delta_engine.ownership.recorded import planning_key, resource_key
 from delta_engine.state.states import SecurableState, TableState
 from delta_engine.telemetry.context import command
 from delta_engine.validation.validator import needed_consents
@@ -107,8 +107,11 @@ def with_ignored_drift(
     models: Sequence[Model], drifted: Iterable[ComparedResource], policy: Policy = NO_POLICY
 ) -> tuple[Model, ...]:
     """Return the models with the observed side of ignored drift, without those whose deletion is ignored."""
-    by_key = {resource.model_name.key: resource for resource in drifted}
-    pairs = ((model, by_key.get(model.key)) for model in without_ignored_deletions(models, by_key.values()))
+    by_key = {resource.model_key: resource for resource in drifted}
+    pairs = (
+        (model, by_key.get(planning_key(model.qualified_name)))
+        for model in without_ignored_deletions(models, by_key.values())
+    )
     return tuple(_with_ignored(model, resource, policy) if resource else model for model, resource in pairs)
 
 
@@ -117,19 +120,19 @@ def without_ignored_deletions(
 ) -> tuple[Model, ...]:
     """Return the models without those whose deletion the policy ignores."""
     ignored = {
-        resource.model_name.key for resource in drifted if not resource.observed.exists and not resource.drift
+        resource.model_key for resource in drifted if not resource.observed.exists and not resource.drift
     }
-    return tuple(model for model in models if model.key not in ignored)
+    return tuple(model for model in models if planning_key(model.qualified_name) not in ignored)
 
 
 def overwritten_drift(
     plan: TablePlan, models: Sequence[Securable], drifted: Iterable[ComparedResource]
 ) -> Iterator[OverwrittenDrift]:
     """Yield the drift that a plan reverts or overwrites. An accepted replaced table stays as it is."""
-    by_key = {model.key: model for model in models}
+    by_key = {planning_key(model.qualified_name): model for model in models}
     aligned = {resource_key(align.name): align for align in plan.alignments}
     for resource in drifted:
-        model = by_key.get(resource.model_name.key)
+        model = by_key.get(resource.model_key)
         if model is None:
             continue
         align = aligned.get(resource_key(resource.model_name))
@@ -209,6 +212,12 @@ def refusals(overwritten: Iterable[OverwrittenDrift], policy: DriftPolicy) -> It
     for drift in overwritten:
         if is_refused(drift.detail.finding, policy):
             yield _refusal(drift)
+
+
+def targets(names: Iterable[SecurableName]) -> str:
+    """Return the options that select securables; a policy is selected by its scope and its name."""
+    texts = (name.dotted.partition(".")[2] if isinstance(name, PolicyName) else str(name) for name in names)
+    return " ".join(f"-t {shlex.quote(text)}" for text in texts)
 
 
 def is_refused(finding: Finding, policy: DriftPolicy) -> bool:
@@ -300,7 +309,8 @@ def _refusal(drift: OverwrittenDrift) -> DriftRefusal:
     finding, model = drift.detail.finding, drift.model
     author = f", {finding.author}" if finding.author else ""
     event, effect = f"it was changed outside the engine{author}", "revert that"
-    target = f" -t {shlex.quote(str(model.qualified_name))}" if isinstance(model, Table) else ""
+    name, place = model.qualified_name, model.declared_at
+    target = "" if isinstance(name, SchemaName) else f" {targets([name])}"
     way_out = (
         f"{command('drift')} shows the details; {command(f'drift --accept{target}')} takes the change into the models, "
         f"{command(f'drift --revert{target}')} reverts it where a plan can, "
@@ -322,10 +332,10 @@ def _refusal(drift: OverwrittenDrift) -> DriftRefusal:
     elif finding.may_be_hidden:
         way_out = f"{command('drift')} shows the details, and what to do."
     reason = f"{event}, and a sync would {effect}: {_both_sides(finding)}"
-    name, place = model.qualified_name, model.declared_at
-    if not isinstance(name, QualifiedName):
-        return DriftRefusal(f"{name.kind} {name}: {reason}", location=place, way_out=way_out)
-    refusal = DriftRefusal(reason, table=str(name), location=place, way_out=way_out)
+    if isinstance(name, QualifiedName):
+        refusal = DriftRefusal(reason, table=str(name), location=place, way_out=way_out)
+    else:
+        refusal = DriftRefusal(f"{name.kind} {name}: {reason}", location=place, way_out=way_out)
     action = drift.detail.difference.action
     if finding.accepted is not None and action is not None:
         refusal.covers = needed_consents(TablePlan((Align(name, (action,)),)))

@@ -16,17 +16,18 @@ from delta_engine.drift.drift_report import NextSync, Recommendation, ResourceDr
 from delta_engine.drift.drifted_resources import (
     NOT_DELTA,
     ClassifiedDrift,
-    ComparedOther,
     ComparedResource,
     ComparedTable,
     DriftFacts,
     Finding,
     drifted_tables,
-    is_other,
+    is_schema,
     is_table,
 )
-from delta_engine.drift.handling import is_refused
+from delta_engine.drift.handling import is_refused, targets
 from delta_engine.models import QualifiedName, SecurableName
+from delta_engine.ownership.recorded import planning_key
+from delta_engine.telemetry.visible import plural
 from delta_engine.validation.rules import name_problem
 
 _MOST_COMMANDS = 20
@@ -36,20 +37,22 @@ _DRIFT_POLICY_PATH = f"{CONF_DIR}/{DRIFT_POLICY_FILE}"
 
 def recommendations(
     facts: DriftFacts,
-    existing: Sequence[ComparedTable],
-    schemas: Sequence[ComparedOther],
-    gone: Sequence[ComparedTable],
+    existing: Sequence[ComparedResource],
+    schemas: Sequence[ComparedResource],
+    gone: Sequence[ComparedResource],
     unmanaged: Sequence[ResourceDrift],
     syncs: Mapping[str, NextSync],
 ) -> Iterator[Recommendation]:
     """Yield what to do about all the drift of a report, with as few commands as possible.
 
     Args:
-        syncs: what the next sync does about the drift, by the keys of declared tables and schemas.
+        existing: what is not a schema, and exists.
+        gone: what is not a schema, and was deleted.
+        syncs: what the next sync does about the drift of declared securables, by `planning_key`.
     """
     program = _program(facts)
     schemas = [schema for schema in schemas if not may_be_hidden(schema)]
-    gone = [table for table in gone if not may_be_hidden(table)]
+    gone = [resource for resource in gone if not may_be_hidden(resource)]
     reverts: list[Recommendation] = []
     drifted: list[ComparedResource] = [*existing, *schemas, *gone]
     if existing or schemas:
@@ -62,19 +65,20 @@ def recommendations(
                 command=f"{program} drift --accept",
             )
     lost = {schema.name.key for schema in schemas if not schema.observed.exists}
-    gone = [table for table in gone if table.name.key.rpartition(".")[0] not in lost]  # -t leaves out schemas
-    revertible = [table for table in gone if table.key in facts.reversal.resources]
+    gone = [  # -t leaves out schemas
+        resource for resource in gone if lost.isdisjoint(parent.key for parent in resource.name.parents)
+    ]
+    revertible = [resource for resource in gone if resource.key in facts.reversal.resources]
     if gone:
         if revertible:
             yield Recommendation(
-                text=f"Create the deleted tables again, {_their_data(revertible, facts.reversal.files)}",
+                text=f"Create the {_deleted(revertible, facts)}",
                 command=f"{program} drift --revert {_targets(revertible[:_MOST_COMMANDS])}",
             )
-        if to_accept := [table for table in gone if not _is_accepted(table)]:
-            targets = _targets(_with_children(to_accept[:_MOST_COMMANDS], facts))
+        if to_accept := [resource for resource in gone if not _is_accepted(resource)]:
             yield Recommendation(
                 text="Or take their models away, and forget them",
-                command=f"{program} drift --accept {targets}",
+                command=f"{program} drift --accept {_targets(_with_children(to_accept[:_MOST_COMMANDS], facts))}",
             )
     if drifted and all(map(_is_accepted, drifted)):
         end = _end_of_all(drifted, syncs, program)
@@ -96,14 +100,14 @@ def alternatives(
         rights = ", ".join(lacking_rights(drifted))
         text = f"Ask for {rights}, and make the report again: it may be hidden from you"
         yield Recommendation(text=text, command="")
-    elif drifted.model_name.key in facts.declared or (is_other(drifted) and facts.is_partial):
+    elif drifted.model_key in facts.declared or (is_schema(drifted) and facts.is_partial):
         yield from _revert_of(drifted, facts)
         yield _end_of(drifted, facts, sync) if _is_accepted(drifted) else _acceptance_of(drifted, facts)
     yield from _ignore(drifted.name, [detail.finding.field for detail in drifted.drift], facts)
 
 
 def alternatives_unreadable(
-    name: QualifiedName, drift: ClassifiedDrift, facts: DriftFacts
+    name: SecurableName, drift: ClassifiedDrift, facts: DriftFacts
 ) -> Iterator[Recommendation]:
     """Yield what can be done about a table that cannot be read."""
     yield Recommendation(text=drift.way_out, command="")
@@ -111,10 +115,11 @@ def alternatives_unreadable(
 
 
 def alternatives_unmanaged(
-    name: QualifiedName, drift: ClassifiedDrift, facts: DriftFacts
+    name: SecurableName, drift: ClassifiedDrift, facts: DriftFacts
 ) -> Iterator[Recommendation]:
-    """Yield what can be done about a table that no model declares."""
-    if drift.finding.actual != NOT_DELTA and not name_problem(name.table):
+    """Yield what can be done about what no model declares."""
+    is_delta = drift.finding.actual != NOT_DELTA
+    if isinstance(name, QualifiedName) and is_delta and not name_problem(name.table):
         yield _import(name, facts)
     yield from _ignore(name, [drift.finding.field], facts)
 
@@ -140,10 +145,8 @@ def _reverts_of(facts: DriftFacts, drifted: Sequence[ComparedResource]) -> Itera
     if not any(_changes_anything(resource, policy) for resource in able):
         return
     targets = f" {_targets(able)}" if reversal.refusals else ""
-    deleted = [resource for resource in able if is_table(resource) and not resource.observed.exists]
-    again = (
-        f", and create the deleted tables again, {_their_data(deleted, reversal.files)}" if deleted else ""
-    )
+    deleted = [resource for resource in able if not is_schema(resource) and not resource.observed.exists]
+    again = f", and create the {_deleted(deleted, facts)}" if deleted else ""
     text = f"Undo the drift in the catalog{_exceptions(able, policy)}{again}"
     yield _revert(text, targets, reversal.needed, facts)
 
@@ -161,11 +164,13 @@ def _exceptions(drifted: Sequence[ComparedResource], policy: Policy) -> str:
 
 def _revert_of(drifted: ComparedResource, facts: DriftFacts) -> Iterator[Recommendation]:
     """Yield the revert of one table or schema, if there is any, with those that it reverts as well."""
-    if is_other(drifted):
+    covered: list[ComparedResource] = [drifted]
+    target, beside = f" {_targets(covered)}", ""
+    if is_schema(drifted):
         prefix = f"{drifted.model_name}."
         if not any(model.key.startswith(prefix.lower()) for model in facts.models):
             return
-        covered: list[ComparedResource] = [drifted, *_tables_in(drifted, facts)]
+        covered += _tables_in(drifted, facts)
         target = f" -t {shlex.quote(f'{prefix}*')}"
         beside = ", with the drifted tables in it" if len(covered) > 1 else ""
     elif is_table(drifted):
@@ -178,9 +183,10 @@ def _revert_of(drifted: ComparedResource, facts: DriftFacts) -> Iterator[Recomme
     if not is_able or not (_changes_anything(drifted, policy) or not drifted.observed.exists):
         return
     text = f"Revert it to what was applied{_exceptions(covered, policy)}"
-    if is_table(drifted) and not drifted.observed.exists:
-        text = f"Create it again, {_data_of(drifted, reversal.files)}"
-    keys = dict.fromkeys(resource.name.key for resource in covered)
+    if not is_schema(drifted) and not drifted.observed.exists:
+        data = f", {_data_of(drifted, reversal.files)}" if is_table(drifted) else ""
+        text = f"Create it again{data}"
+    keys = dict.fromkeys(planning_key(resource.name) for resource in covered)
     needed = [change for key in keys for change in facts.needed_by_tables.get(key, ())]
     yield _revert(text + beside, target, needed, facts)
 
@@ -194,7 +200,7 @@ def _end_of_all(
     drifted: Sequence[ComparedResource], syncs: Mapping[str, NextSync], program: str
 ) -> Recommendation:
     """Return what ends accepted drift."""
-    if all(syncs.get(resource.model_name.key) is NextSync.KEEPS for resource in drifted):
+    if all(syncs.get(resource.model_key) is NextSync.KEEPS for resource in drifted):
         return Recommendation(text="Sync, which ends the accepted drift", command=f"{program} sync")
     return Recommendation(text="Merge the changes of the models, and sync: the drift is accepted", command="")
 
@@ -205,17 +211,16 @@ def _end_of(drifted: ComparedResource, facts: DriftFacts, sync: NextSync | None)
         return Recommendation(
             text="Merge the change of its model, and sync: the drift is accepted", command=""
         )
-    target = f" {_targets([drifted])}" if is_table(drifted) else ""  # -t accepts no schema
+    target = "" if is_schema(drifted) else f" {_targets([drifted])}"  # -t accepts no schema
     text = "Sync, which ends the accepted drift: its model has it"
     return Recommendation(text=text, command=f"{_program(facts)} sync{target}")
 
 
 def _acceptance_of(drifted: ComparedResource, facts: DriftFacts) -> Recommendation:
     program = f"{_program(facts)} drift --accept"
-    if is_other(drifted):  # -t accepts no schema
+    if is_schema(drifted):  # -t accepts no schema
         text = "Accept it into the models, with all other drift, and commit them"
         return Recommendation(text=text, command=program)
-    assert is_table(drifted)
     tables = [drifted] if drifted.observed.exists else _with_children([drifted], facts)
     text = "Accept it into the model, and commit the model"
     if drifted.renamed_to is not None:
@@ -245,11 +250,11 @@ def _revert(text: str, target: str, needed: Sequence[NeededConsent], facts: Drif
     )
 
 
-def _tables_in(schema: ComparedOther, facts: DriftFacts) -> Iterator[ComparedTable]:
+def _tables_in(schema: ComparedResource, facts: DriftFacts) -> Iterator[ComparedTable]:
     """Yield the drifted tables of a schema that a revert of all its tables changes."""
     for table in drifted_tables(facts.drifted):
         is_inside = table.model_name.key.startswith(f"{schema.model_name.key}.")
-        if is_inside and table.drift and table.model_name.key in facts.declared and not may_be_hidden(table):
+        if is_inside and table.drift and table.model_key in facts.declared and not may_be_hidden(table):
             yield table
 
 
@@ -278,7 +283,7 @@ def _program(facts: DriftFacts) -> str:
 def _changes_anything(drifted: ComparedResource, policy: Policy) -> bool:
     """Whether a revert changes a table or schema."""
     if not drifted.observed.exists:
-        return not is_table(drifted)
+        return is_schema(drifted)
     beyond = _kinds_beyond_reverts(policy)
     return any(detail.finding.kind not in beyond for detail in drifted.drift)
 
@@ -289,12 +294,20 @@ def _kinds_beyond_reverts(policy: Policy) -> set[DriftKind]:
     return {DriftKind.TABLE_REPLACED} | (set() if is_enforced else {DriftKind.COLUMN_ORDER})
 
 
-def _with_children(gone: Sequence[ComparedTable], facts: DriftFacts) -> list[ComparedTable]:
-    """Return deleted tables with the drifted tables whose foreign keys went with them."""
-    tables = {table.model_name.key: table for table in gone}
-    for key in [*tables]:
-        tables |= {child.model_name.key: child for child in facts.tables_without_keys.get(key, ())}
-    return [*tables.values()]
+def _with_children(gone: Sequence[ComparedResource], facts: DriftFacts) -> list[ComparedResource]:
+    """Return what was deleted with the drifted tables whose foreign keys went with the deleted tables."""
+    resources = {resource.model_key: resource for resource in gone}
+    for key in [*resources]:
+        resources |= {child.model_key: child for child in facts.tables_without_keys.get(key, ())}
+    return [*resources.values()]
+
+
+def _deleted(gone: Sequence[ComparedResource], facts: DriftFacts) -> str:
+    """Return what a revert creates again, and what it does about the rows of tables."""
+    *kinds, last = dict.fromkeys(plural(resource.name.kind) for resource in gone)
+    words = f"{', '.join(kinds)} and {last}" if kinds else last
+    tables = drifted_tables(gone)
+    return f"deleted {words} again" + (f", {_their_data(tables, facts.reversal.files)}" if tables else "")
 
 
 def _their_data(deleted: Sequence[ComparedTable], files: Mapping[str, bool]) -> str:
@@ -328,7 +341,7 @@ def _data_of(table: ComparedTable, files: Mapping[str, bool]) -> str:
 
 
 def _targets(drifted: Sequence[ComparedResource]) -> str:
-    return " ".join(f"-t {shlex.quote(str(resource.model_name))}" for resource in drifted)
+    return targets(resource.model_name for resource in drifted)
 
 
 def _import(name: QualifiedName, facts: DriftFacts) -> Recommendation:

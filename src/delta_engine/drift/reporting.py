@@ -26,9 +26,7 @@ from delta_engine.drift.drifted_resources import (
     ComparedResource,
     DriftFacts,
     changed_field,
-    drifted_others,
-    drifted_tables,
-    is_table,
+    is_schema,
 )
 from delta_engine.drift.handling import reverts, undone_details, with_ignored_drift
 from delta_engine.drift.recommendations import (
@@ -39,8 +37,8 @@ from delta_engine.drift.recommendations import (
     recommendations,
 )
 from delta_engine.drift.renames import irreversible
-from delta_engine.models import QualifiedName, Securable, SecurableName, Table
-from delta_engine.ownership.recorded import Recorded, resource_key
+from delta_engine.models import Securable, SecurableName, Table
+from delta_engine.ownership.recorded import Recorded, planning_key, resource_key
 from delta_engine.state.states import SecurableState, TableState
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.garbage import no_garbage_collection
@@ -54,12 +52,12 @@ def drift_report(facts: DriftFacts) -> DriftReport:
     """Return the report on the facts."""
     state = facts.state
     drifting = [resource for resource in facts.drifted if resource.drift]
-    tables = drifted_tables(drifting)
-    existing = [resource for resource in tables if resource.observed.exists]
-    gone = [resource for resource in tables if _was_deleted(resource, facts)]
+    resources = [resource for resource in drifting if not is_schema(resource)]
+    existing = [resource for resource in resources if resource.observed.exists]
+    gone = [resource for resource in resources if _was_deleted(resource, facts)]
     schemas = [
         resource
-        for resource in drifted_others(drifting)
+        for resource in filter(is_schema, drifting)
         if resource.observed.exists or _was_deleted(resource, facts)
     ]
     unreadable = _not_ignored(facts.unreadable, facts, alternatives_unreadable)
@@ -71,9 +69,9 @@ def drift_report(facts: DriftFacts) -> DriftReport:
     }
     records, planned = state.resources if state else {}, _planned(facts)
     syncs = {
-        resource.model_name.key: _next_sync(resource, facts, planned)
+        resource.model_key: _next_sync(resource, facts, planned)
         for resource in drifting
-        if resource.model_name.key in facts.declared
+        if resource.model_key in facts.declared
     }
     return DriftReport(
         environment=facts.environment,
@@ -119,7 +117,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
 
 def _was_deleted(resource: ComparedResource, facts: DriftFacts) -> bool:
     """Whether a resource was deleted, not retired. In a partial report, the schemas of its tables count as declared."""
-    is_declared = resource.model_name.key in facts.declared or (facts.is_partial and not is_table(resource))
+    is_declared = resource.model_key in facts.declared or (facts.is_partial and is_schema(resource))
     return not resource.observed.exists and is_declared
 
 
@@ -130,21 +128,20 @@ def _planned(facts: DriftFacts) -> Planned:
         *with_ignored_drift(facts.others, facts.drifted, policy),
         *with_ignored_drift(facts.readable_models, facts.drifted, policy),
     )
-    by_key = {model.key: model for model in models}
+    by_key = {planning_key(model.qualified_name): model for model in models}
     return {
-        model.key: tuple(
-            aspects.differences(Comparison.of(by_key[model.key], observed, records.get(model.key), policy))
-        )
+        key: tuple(aspects.differences(Comparison.of(by_key[key], observed, records.get(key), policy)))
         for model, observed in _declared(facts)
+        for key in [planning_key(model.qualified_name)]
         if observed.exists
     }
 
 
 def _next_sync(drifted: ComparedResource, facts: DriftFacts, planned: Planned) -> NextSync:
-    model = facts.declared[drifted.model_name.key]
+    model = facts.declared[drifted.model_key]
     if isinstance(model, Table) and any(irreversible([model], [drifted])):
         return NextSync.REFUSES
-    changes = planned.get(model.key, ())
+    changes = planned.get(drifted.model_key, ())
     changed = [changed_field(difference.action, difference.change) for difference in changes]
     undone = [detail.finding for detail, _ in undone_details(drifted, model, changed)]
     return next_sync(drifted, undone, facts.policy)
@@ -153,7 +150,7 @@ def _next_sync(drifted: ComparedResource, facts: DriftFacts, planned: Planned) -
 def _drift_of(drifted: ComparedResource, facts: DriftFacts, syncs: Mapping[str, NextSync]) -> ResourceDrift:
     findings = [detail.finding for detail in drifted.drift]
     findings.sort(key=lambda finding: -finding.severity.rank)
-    sync = syncs.get(drifted.model_name.key)
+    sync = syncs.get(drifted.model_key)
     return ResourceDrift(
         resource=drifted.key,
         findings=tuple(findings),
@@ -163,9 +160,9 @@ def _drift_of(drifted: ComparedResource, facts: DriftFacts, syncs: Mapping[str, 
 
 
 def _not_ignored(
-    drift: Iterable[tuple[QualifiedName, ClassifiedDrift]],
+    drift: Iterable[tuple[SecurableName, ClassifiedDrift]],
     facts: DriftFacts,
-    advice: Callable[[QualifiedName, ClassifiedDrift, DriftFacts], Iterable[Recommendation]],
+    advice: Callable[[SecurableName, ClassifiedDrift, DriftFacts], Iterable[Recommendation]],
 ) -> tuple[ResourceDrift, ...]:
     return tuple(
         ResourceDrift(
@@ -221,10 +218,11 @@ def _policy_notes(facts: DriftFacts) -> Iterator[PolicyNote]:
 
 def _pending_resources(facts: DriftFacts, planned: Planned) -> Iterator[PendingResource]:
     """Yield the declared schemas, then the tables, that the next sync would change."""
-    drifted = {resource.model_name.key: resource for resource in facts.drifted}
+    drifted = {resource.model_key: resource for resource in facts.drifted}
     for model, observed in _declared(facts):
-        resource = drifted.get(model.key)
-        pending = _pending(planned[model.key], resource) if observed.exists else ()
+        key = planning_key(model.qualified_name)
+        resource = drifted.get(key)
+        pending = _pending(planned[key], resource) if observed.exists else ()
         changes = (*_pending_rename(model, observed), *pending)
         if changes or not (observed.exists or resource):
             yield PendingResource(resource=resource_key(model.qualified_name), changes=changes)

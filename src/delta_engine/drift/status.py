@@ -200,8 +200,7 @@ def compare_states(
 
 def is_accepted_deletion(record: AnyRecord) -> bool:
     """Whether the deletion of a securable was accepted."""
-    kinds = {kind.value for kind in DELETIONS.values()}
-    return any(accepted.kind in kinds for accepted in record.accepted)
+    return any(accepted.kind == DELETIONS[record.kind].value for accepted in record.accepted)
 
 
 def has_accepted_replacement(record: AnyRecord) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from delta_engine.actions import TablePlan
-from delta_engine.actions.policy import Allowance, DestructiveKind, last_day
+from delta_engine.actions.policy import Allowance, DestructiveKind, last_day, matches_any
 from delta_engine.aspects.protection import HISTORY_HIDDEN, is_protected
 from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.model_edits import ModelEdit, as_written, edit_models, is_editable
@@ -44,15 +44,16 @@ from delta_engine.errors import (
     StatementError,
     raise_all,
 )
-from delta_engine.models import Securable, Table
+from delta_engine.models import AbacPolicy, FunctionName, PolicyName, Schema, Securable, Table
 from delta_engine.models.constraints import referenced_table, resolved
 from delta_engine.orchestrate.observing import detected_drift, drift_detector, observe
 from delta_engine.orchestrate.planning import draft_revert
 from delta_engine.orchestrate.project import Project, declared_models
 from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
-from delta_engine.ownership.recorded import resource_key
+from delta_engine.ownership.recorded import planning_key, resource_key
 from delta_engine.report.pages import drift_html
 from delta_engine.state.catalog_reader import Other
+from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command, new_id, utc_now
 from delta_engine.validation.rules import model_refusal, needed_by
 
@@ -240,17 +241,19 @@ def _facts(
         tables,
         state,
         is_partial=is_partial,
-        others=_schemas_of(tables, declared_by(recorded)) if is_partial else None,
+        others=_others_of(environment, tables, declared_by(recorded)) if is_partial else None,
         tolerates_unreadable=True,
     )
     models, observed = basis.models, basis.observed
     now, detector = utc_now(), drift_detector(environment)
     drifted = detected_drift(environment, basis.compared.values(), observed, models, now=now)
     managed = {
-        *(model.key for model in models),
+        *map(planning_key, environment.own_tables),
+        *(planning_key(model.qualified_name) for model in (*models, *environment.others)),
         *applied,
-        *(name.key for name in environment.own_tables),
+        *declared_by(recorded),
     }
+    governing = _governing(environment, observed)
     return DriftFacts(
         environment=environment.name,
         checked_at=now,
@@ -261,7 +264,7 @@ def _facts(
         records=with_taken_renames(basis.records, taken_renames(models, drifted)),
         drifted=drifted,
         unreadable=detector.unreadable(basis.unreadable, now=now),
-        unmanaged=() if is_partial else detector.unmanaged(observed, managed, now=now),
+        unmanaged=() if is_partial else detector.unmanaged(observed, managed, governing, now=now),
         others=environment.others,
         other_records=recorded,
         policy=environment.drift_policy,
@@ -270,6 +273,7 @@ def _facts(
         entries=environment.entries(last_day(now)) if environment.entries is not None else None,
         notes=(
             *(() if basis.has_undeclared else basis.warnings),
+            *(str(refusal) for refusal in basis.unreadable if refusal.table is None),
             *_hidden_histories(drifted),
             *renamed_notes(drifted),
         ),
@@ -345,10 +349,25 @@ def _violations(
     return tuple(environment.validator.under(policy).plan_violations(plan))
 
 
-def _schemas_of(tables: Sequence[Table], applied: Mapping[str, Other]) -> tuple[Other, ...]:
-    """Return the schemas of tables that were applied."""
+def _others_of(
+    environment: Environment, tables: Sequence[Table], applied: Mapping[str, Other]
+) -> tuple[Other, ...]:
+    """Return the selected functions and policies, and the schemas of tables that were applied."""
     keys = sorted({f"{table.catalog_name}.{table.schema_name}".lower() for table in tables})
-    return tuple(applied[key] for key in keys if key in applied)
+    selected = (model for model in environment.others if not isinstance(model, Schema))
+    return (*selected, *(applied[key] for key in keys if key in applied))
+
+
+def _governing(environment: Environment, observed: CatalogState) -> Iterator[FunctionName | PolicyName]:
+    """Yield the functions and policies in the project's schemas and scopes."""
+    scopes = {
+        (model.scope.kind, model.scope.key) for model in environment.others if isinstance(model, AbacPolicy)
+    }
+    names = (FunctionName(*key.split(".")) for key in observed.functions)
+    yield from (name for name in names if matches_any(name, environment.owns))
+    for policy in map(PolicyName.of_key, observed.policies):
+        if (policy.scope.kind, policy.scope.key) in scopes and matches_any(policy, environment.owns):
+            yield policy
 
 
 def _edit(model: Table, table: ComparedTable, notify: Callable[[str], None]) -> ModelEdit:

@@ -33,7 +33,7 @@ from delta_engine.orchestrate.undeclared_tables import (
     read_catalog,
     undeclared_tables,
 )
-from delta_engine.ownership.recorded import resource_key
+from delta_engine.ownership.recorded import planning_key, resource_key
 from delta_engine.state.catalog_reader import (
     Other,
     with_tables_read,
@@ -157,14 +157,14 @@ def detected_drift(
 ) -> tuple[ComparedResource, ...]:
     """Return the drift with its authors, and whether missing schemas and tables of models are renamed or hidden."""
     records, detector = [*records], drift_detector(environment)
-    declared = {model.key for model in models}
+    declared = {planning_key(model.qualified_name) for model in (*models, *environment.others)}
     drifted = detector.detect(records, now=now)
-    missing = [
-        record for record in records if not record.observed.exists and record.model_name.key in declared
-    ]
+    missing = [record for record in records if not record.observed.exists and record.model_key in declared]
     if missing:
         names = detector.new_names(missing, _others_under_new_names(environment, observed))
-        drifted = tuple(replace(resource, renamed_to=names.get(resource.name.key)) for resource in drifted)
+        drifted = tuple(
+            replace(resource, renamed_to=names.get(planning_key(resource.name))) for resource in drifted
+        )
     return with_absences(
         drifted,
         observed,
