@@ -24,7 +24,7 @@ from delta_engine.config.loading import given_models, load_declared
 from delta_engine.config.settings import Settings, given_settings, load_settings
 from delta_engine.deployment.recorded_models import declared_by, other_records, table_records
 from delta_engine.errors import ConfigError, InvalidCommandError, raise_all, unknown
-from delta_engine.models import Schema, Table
+from delta_engine.models import AbacPolicy, Function, Schema, Table
 from delta_engine.orchestrate import orchestrator
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.drift_reports import drift_page, report_drift
@@ -43,7 +43,9 @@ from delta_engine.orchestrate.runs import Environment
 from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
 from delta_engine.plan_files.document import Options
 from delta_engine.report.run_report import RunReport
+from delta_engine.state.catalog_reader import Other
 from delta_engine.telemetry.context import in_context
+from delta_engine.telemetry.visible import plural
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 Notify = Callable[[str], None]
 """Gets notes for the user, such as that another run holds the lock."""
 
-_Model = TypeVar("_Model", Table, Schema)
+_Model = TypeVar("_Model", Table, Schema, Function, AbacPolicy)
 
 _CREATES_SCHEMAS: Final = {"create_schemas": True}
 
@@ -185,6 +187,8 @@ class Engine:
         tables: Table | Sequence[Table] | None = None,
         *,
         schemas: Sequence[Schema] = (),
+        functions: Sequence[Function] = (),
+        policies: Sequence[AbacPolicy] = (),
         select: Sequence[str] = (),
         allow: Sequence[str] = (),
         preflight: bool = True,
@@ -194,8 +198,10 @@ class Engine:
         Args:
             tables: the declared tables, or a single one; by default the project's models. An engine of a project plans
                 given tables alone, and leaves its other models out.
-            schemas: the declared schemas; a project declares its own.
-            select: globs that select tables, such as `silver.*`.
+            schemas: the declared schemas; a project declares its own, and its functions and policies.
+            functions: the declared functions.
+            policies: the declared policies.
+            select: globs that select tables, functions and policies, such as `silver.*`.
             allow: destructive kinds to allow, such as `drop_column:silver.orders`.
             preflight: whether to count the rows that added checks refuse.
 
@@ -204,7 +210,7 @@ class Engine:
             CatalogReadError: a table cannot be read.
         """
         options = Options(tables=tuple(select), allow=tuple(allow), counts_checks=preflight)
-        request = self._request(tables, schemas, options)
+        request = self._request(tables, _others(schemas, functions, policies), options)
         with self._speaking():
             project, environment = self._opened(request)
             planned = plan_unlocked(
@@ -216,7 +222,7 @@ class Engine:
             request=request,
             file=file,
             environment=self.environment,
-            models=len(project.models),
+            models=len(project.selectable),
         )
 
     def apply(self, plan: Plan) -> RunReport:
@@ -245,11 +251,14 @@ class Engine:
         tables: Table | Sequence[Table] | None = None,
         *,
         schemas: Sequence[Schema] = (),
+        functions: Sequence[Function] = (),
+        policies: Sequence[AbacPolicy] = (),
         select: Sequence[str] = (),
         allow: Sequence[str] = (),
     ) -> RunReport:
         """Plan and apply in one run, without a review in between; arguments as for `plan`, errors as for `apply`."""
-        request = self._request(tables, schemas, Options(tables=tuple(select), allow=tuple(allow)))
+        options = Options(tables=tuple(select), allow=tuple(allow))
+        request = self._request(tables, _others(schemas, functions, policies), options)
         with self._speaking():
             project, environment = self._opened(request)
             view = ApiView(tell=self._notify)
@@ -260,6 +269,8 @@ class Engine:
         tables: Table | Sequence[Table] | None = None,
         *,
         schemas: Sequence[Schema] = (),
+        functions: Sequence[Function] = (),
+        policies: Sequence[AbacPolicy] = (),
         select: Sequence[str] = (),
     ) -> Drift:
         """Report what was changed outside the engine, by whom and when. Takes no lock and changes nothing.
@@ -267,12 +278,16 @@ class Engine:
         Args:
             tables: the declared tables; by default the project's models, or what was applied last.
             schemas: the declared schemas.
-            select: globs that select tables.
+            functions: the declared functions.
+            policies: the declared policies.
+            select: globs that select tables, functions and policies.
         """
         with self._speaking():
+            options = Options(tables=tuple(select))
             if tables is None and self._conf_dir is None:
-                tables, schemas = self._recorded()
-            request = self._request(tables, schemas, Options(tables=tuple(select)))
+                request = self._recorded(options)
+            else:
+                request = self._request(tables, _others(schemas, functions, policies), options)
             project, environment = self._opened(request)
             report = report_drift(environment, project.models, is_partial=project.is_partial)
             return Drift(report=report, html=drift_page(environment, report))
@@ -359,7 +374,7 @@ class Engine:
             request=request,
             file=file,
             environment=self.environment,
-            models=len(project.models),
+            models=len(project.selectable),
             note=undo_plan.note,
         )
 
@@ -368,21 +383,22 @@ class Engine:
         return in_context(environment=self.environment, interface="python")
 
     def _request(
-        self, tables: Table | Sequence[Table] | None, schemas: Sequence[Schema], options: Options
+        self, tables: Table | Sequence[Table] | None, others: Sequence[Other], options: Options
     ) -> PlanRequest:
         if tables is None and self._conf_dir is None:
             raise InvalidCommandError(
                 "no tables are given, and this engine has no project whose models it could take",
                 way_out="Pass a list of Table, or open a project with Engine.from_conf.",
             )
-        if schemas and self._conf_dir is not None:
+        if others and self._conf_dir is not None:
+            kinds = dict.fromkeys(plural(model.qualified_name.kind) for model in others)
             raise ConfigError(
-                "schemas are given, and the project declares its own",
+                f"{' and '.join(kinds)} are given, and the project declares its own",
                 way_out="Declare them in the project's models, or use Engine.on.",
             )
         return PlanRequest(
             tables=None if tables is None else _each(tables, Table, "tables"),
-            schemas=_each(schemas, Schema, "schemas"),
+            others=tuple(others),
             select=options.tables,
             allow=options.allow,
             counts_checks=options.counts_checks,
@@ -394,7 +410,7 @@ class Engine:
         if request.tables is None:
             declare = partial(load_declared, globs=request.select)
         else:
-            declare = partial(given_models, (*request.tables, *request.schemas))
+            declare = partial(given_models, (*request.tables, *request.others))
         project = make_project(settings, declare, tables=request.select, allow=request.allow)
         if request.tables is not None and self._conf_dir is not None:
             project = replace(project, is_partial=True)
@@ -417,11 +433,23 @@ class Engine:
             self._backend = self._open_backend()
         return self._backend
 
-    def _recorded(self) -> tuple[tuple[Table, ...], tuple[Schema, ...]]:
-        """Return the models that were applied last."""
+    def _recorded(self, options: Options) -> PlanRequest:
+        """Return a request for the models that were applied last."""
         state = open_deployment(self._settings, self._opened_backend()).peek_replayed()
         tables, others = declared_by(table_records(state)), declared_by(other_records(state))
-        return tuple(tables.values()), tuple(model for model in others.values() if isinstance(model, Schema))
+        return PlanRequest(
+            tables=tuple(tables.values()), others=tuple(others.values()), select=options.tables
+        )
+
+
+def _others(
+    schemas: Sequence[Schema], functions: Sequence[Function], policies: Sequence[AbacPolicy]
+) -> tuple[Other, ...]:
+    return (
+        *_each(schemas, Schema, "schemas"),
+        *_each(functions, Function, "functions"),
+        *_each(policies, AbacPolicy, "policies"),
+    )
 
 
 def _each(models: _Model | Sequence[_Model], kind: type[_Model], what: str) -> tuple[_Model, ...]:

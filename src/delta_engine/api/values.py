@@ -25,6 +25,7 @@ from delta_engine.report.plan_text import summary_lines, tree_lines
 from delta_engine.report.plan_tree import plan_summary
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.report.suggested_entries import entry_lines
+from delta_engine.state.catalog_reader import Other
 from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.visible import counted, in_one_line, visible
 
@@ -35,14 +36,14 @@ class PlanRequest:
 
     Args:
         tables: the tables that Python code gave; None for the project's models.
-        schemas: the schemas that Python code gave.
-        select: globs that select tables; none for all.
+        others: the schemas, functions and policies that Python code gave.
+        select: globs that select tables, functions and policies; none for all.
         allow: destructive kinds to allow.
         counts_checks: whether to count the rows that added checks refuse.
     """
 
     tables: tuple[Table, ...] | None
-    schemas: tuple[Schema, ...] = ()
+    others: tuple[Other, ...] = ()
     select: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
     counts_checks: bool = True
@@ -72,7 +73,7 @@ class Plan:
 
     @property
     def actions(self) -> TablePlan:
-        """The actions on schemas and tables."""
+        """The changes of schemas, functions, tables and policies."""
         return self.planned.plan
 
     @property
@@ -92,7 +93,10 @@ class Plan:
 
     @property
     def statements_by_table(self) -> Mapping[str, tuple[str, ...]]:
-        """The SQL statements of each table, by its name in lower case; those of schemas under the empty name."""
+        """The SQL statements of each table, by its name in lower case.
+
+        Those of functions and policies are under the keys of their resources, those of schemas under the empty name.
+        """
         return {table: tuple(sql) for table, sql in self.planned.compiled.sql_by_table().items()}
 
     @property
@@ -173,7 +177,7 @@ class Drift:
 
     @property
     def resources(self) -> tuple[ResourceDrift, ...]:
-        """The tables and schemas with findings, without those that the drift policy ignores."""
+        """Tables, schemas, functions and policies with findings, without those that the drift policy ignores."""
         return self.report.resources
 
     @property

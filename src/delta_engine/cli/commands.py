@@ -161,7 +161,7 @@ def sync_models(
     project, environment = _open_project(context, options)
     view = TerminalView(
         environment=project.settings.environment,
-        models=len(project.models),
+        models=len(project.selectable),
         yes=yes,
         as_json=as_json,
         with_timings=with_timings,
@@ -179,7 +179,7 @@ def apply_plan_file(
     project, environment = _open_project(context, file.options)
     view = TerminalView(
         environment=name,
-        models=len(project.models),
+        models=len(project.selectable),
         yes=yes,
         as_json=as_json,
         with_timings=with_timings,
@@ -208,7 +208,7 @@ def undo_run(
     project, environment = _open_project(context, msgspec.structs.replace(options, tables=()))
     request = UndoRequest.of(options)
     if not (dry_run or out):
-        name, models = project.settings.environment, len(project.models)
+        name, models = project.settings.environment, len(project.selectable)
         view = TerminalView(environment=name, models=models, yes=yes, as_json=as_json, is_full=is_full)
         undo(environment, request, view)
         return Ended("", ExitCode.DONE)
@@ -389,7 +389,7 @@ def _print_planned(
     print_planned(planned, is_full=is_full)
     if rendering is Rendering.SQL:
         print_statements(planned.compiled.sql())
-    print_plan_summary(planned, environment=environment, models=len(project.models), is_full=is_full)
+    print_plan_summary(planned, environment=environment, models=len(project.selectable), is_full=is_full)
 
 
 def _rendered(report: DriftReport, environment: Environment, rendering: Format) -> str:

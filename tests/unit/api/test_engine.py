@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from delta_engine import (
+    AbacPolicy,
     Column,
     ConfigError,
     Engine,
+    Function,
     InvalidModelError,
     LockHeld,
+    Parameter,
+    PolicyMask,
+    PolicyScope,
     Schema,
     StalePlanError,
     StateMismatchError,
@@ -128,6 +134,58 @@ def test_schemas_are_declared_beside_tables(notebook: Notebook) -> None:
     assert not engine.plan([ORDERS], schemas=[schema])
     notebook.catalog.run("COMMENT ON SCHEMA dev.silver IS 'theirs'")
     assert [resource.resource for resource in engine.drift().resources] == ["schema.dev.silver"]
+
+
+HIDE = Function("dev", "silver", "hide", "string", "left(v, 3)", [Parameter("v", "string")])
+PII = AbacPolicy(
+    "pii",
+    PolicyScope("schema", "dev.silver"),
+    PolicyMask("dev.silver.hide", "v"),
+    ["account users"],
+    match={"v": "has_tag('pii')"},
+)
+
+
+def test_functions_and_policies_are_declared_beside_tables(notebook: Notebook) -> None:
+    engine = notebook.engine()
+    plan = engine.plan([ORDERS], functions=[HIDE], policies=[PII])
+    assert [str(change.name) for change in plan.actions.changes] == [
+        "dev.silver.hide",
+        "dev.silver.orders",
+        "pii on schema dev.silver",
+    ]
+    assert str(plan).splitlines()[-1].endswith("(3 models)")
+    engine.apply(plan)
+    assert not engine.plan([ORDERS], functions=[HIDE], policies=[PII])
+    assert not engine.plan([ORDERS], functions=[HIDE], policies=[PII], select=["hide", "pii"])
+    other = replace(HIDE, body="v")
+    assert (
+        engine.plan([ORDERS], functions=[other], policies=[PII], select=["orders"]).actions.alignments == ()
+    )
+    (align,) = engine.plan([ORDERS], functions=[other], policies=[PII], select=["hide"]).actions.alignments
+    assert str(align.name) == "dev.silver.hide"
+
+
+def test_a_function_in_the_place_of_a_policy_is_refused(notebook: Notebook) -> None:
+    with pytest.raises(TypeError, match="policies takes a list of AbacPolicy, and it has Function"):
+        notebook.engine().plan([ORDERS], policies=[HIDE])  # type: ignore[list-item]
+
+
+def test_a_project_declares_its_functions(notebook: Notebook) -> None:
+    _project(notebook.folder, "comment: first")
+    with pytest.raises(
+        ConfigError, match="functions and policies are given, and the project declares its own"
+    ):
+        notebook.engine_of_project().plan([ORDERS], functions=[HIDE], policies=[PII])
+
+
+def test_drift_of_a_function_is_found_without_the_models(notebook: Notebook) -> None:
+    engine = notebook.engine()
+    engine.sync([ORDERS], functions=[HIDE], policies=[PII])
+    assert not engine.drift()
+    body = "CREATE OR REPLACE FUNCTION dev.silver.hide(v STRING) RETURNS STRING RETURN v"
+    notebook.catalog.by_hand(body)
+    assert [resource.resource for resource in engine.drift().resources] == ["function.dev.silver.hide"]
 
 
 def test_drift_is_found_without_the_models(notebook: Notebook) -> None:
