@@ -111,7 +111,7 @@ class SeverityRule:
 
     Args:
         fields: globs for the kind or field of a finding.
-        tables: globs for tables and schemas (`policy.matches_any`).
+        tables: globs for securables (`policy.matches_any`).
     """
 
     severity: Severity

@@ -158,7 +158,7 @@ def entry_keys(entries: Iterable[EntryChange | tuple[str, str]]) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aspect(Generic[SomeAction, _Model, _State]):
-    """One part of a table or schema that can be declared, compared and changed.
+    """One part of a securable that can be declared, compared and changed.
 
     Args:
         part: the part that a model has to manage; None for an aspect that asks the model itself.
@@ -229,7 +229,7 @@ def value_aspect(
     create: Callable[[Table], CreateClauses] = lambda _desired: CreateClauses(),
     completes_create: bool = False,
 ) -> Aspect[SomeValueAction, _Model, _State]:
-    """Return the aspect of one value of a table or schema, with one action, made from the desired and observed values.
+    """Return the aspect of one value of a securable, with one action, made from the desired and observed values.
 
     Args:
         diff: the default leaves the value of a model without one unmanaged.

@@ -256,7 +256,7 @@ def print_drift(
 
 
 def revert_drift(context: Context, options: Options, *, yes: bool, is_full: bool) -> None:
-    """Bring drifted tables and schemas back to what was applied last."""
+    """Bring what drifted back to what was applied last."""
     project, environment = _open_project(context, options)
     environment = replace(environment, others=project.others)
     view = TerminalView(environment=project.settings.environment, yes=yes, is_revert=True, is_full=is_full)

@@ -13,7 +13,9 @@ state_app = command_group("The deployment state: what was applied last, and by w
 
 Globs = Annotated[
     list[str] | None,
-    value("--table -t", "GLOB", "Only tables that match. Repeatable.", complete_table),
+    value(
+        "--table -t", "GLOB", "Only tables, functions and policies that match. Repeatable.", complete_table
+    ),
 ]
 
 
@@ -21,7 +23,12 @@ Globs = Annotated[
 def show(
     ctx: typer.Context,
     resource: Annotated[
-        str | None, argument("RESOURCE", "A table, or a resource's key: its whole record.", complete_resource)
+        str | None,
+        argument(
+            "RESOURCE",
+            "A table, a function, a policy, or a resource's key: its whole record.",
+            complete_resource,
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -132,10 +139,12 @@ def migrate(
 @state_app.command(epilog="Example: delta-engine -e prod state rm dev.silver.old_orders")
 def rm(
     ctx: typer.Context,
-    resources: Annotated[list[str], argument("RESOURCE", "Tables, keys or globs.", complete_resource)],
+    resources: Annotated[
+        list[str], argument("RESOURCE", "Tables, functions, policies, keys or globs.", complete_resource)
+    ],
     yes: Yes = False,
 ) -> None:
-    """Forget resources. The tables stay as they are; the next sync records a declared one again."""
+    """Forget resources. What they name stays as it is; the next sync records what is declared again."""
     from delta_engine.cli.state_commands import remove_resources
 
     remove_resources(ctx.obj, resources, yes=yes)

@@ -38,7 +38,7 @@ from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.project import load_project
 from delta_engine.orchestrate.runs import open_run
-from delta_engine.ownership.recorded import AnyRecord, Status, is_of_table
+from delta_engine.ownership.recorded import AnyRecord, Status, is_of_schema
 from delta_engine.report.change_tree import describe_change
 from delta_engine.report.json_documents import (
     diff_document,
@@ -89,7 +89,10 @@ def show_state(context: Context, name: str | None, *, as_json: bool) -> None:
     opened = _open(context)
     state = opened.load().state
     if name is not None:
-        (key,) = _selected(state, [name])
+        key, *others = _selected(state, [name])
+        if others:
+            reason = f"{name!r} names {counted(len(others) + 1, 'resource')}: {', '.join((key, *others))}"
+            raise InvalidCommandError(reason, way_out="Write the key of one of them.")
         typer.echo(encode_record(state.resources[key]))
     elif as_json:
         typer.echo(encode_state(state))
@@ -291,7 +294,7 @@ def remove_resources(context: Context, names: Sequence[str], *, yes: bool) -> No
         keys = _selected(run.recorder.state, names)
         for key in keys:
             say(f"- {key}")
-        confirm(f"Forget {counted(len(keys), 'resource')}? The tables stay.", yes=yes)
+        confirm(f"Forget {counted(len(keys), 'resource')}? Only the record goes.", yes=yes)
         run.recorder.save_edited(without_resources(run.recorder.state, keys))
     say(f"forgot {counted(len(keys), 'resource')}")
 
@@ -440,10 +443,10 @@ def _selected(state: DeploymentState, names: Sequence[str]) -> list[str]:
 
 
 def _matches(key: str, record: AnyRecord, globs: Sequence[str]) -> bool:
-    """Whether a glob matches a resource's key or a table's name."""
+    """Whether a glob is a resource's key, or matches the name of a table, a function or a policy."""
     if any(glob.lower() == key for glob in globs):
         return True
-    return is_of_table(record) and matches_any(record.name, globs)
+    return not is_of_schema(record) and matches_any(record.name, globs)
 
 
 def _qualified_name(text: str) -> QualifiedName:

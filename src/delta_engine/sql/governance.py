@@ -20,7 +20,7 @@ def sql_unset_tags(securable: str, keys: Iterable[str], column: str | None = Non
 
 
 def sql_set_owner(securable: str, principal: str) -> str:
-    """Change the owner of a table or a schema; `securable` as in `sql_set_tags`."""
+    """Change the owner of a securable; `securable` as in `sql_set_tags`."""
     return f"ALTER {securable} OWNER TO {quote_ident(principal)}"
 
 
@@ -35,7 +35,7 @@ def sql_describe_schema(schema: str) -> str:
 
 
 def sql_grant(securable: str, privileges: Iterable[str], principal: str) -> str:
-    """Grant privileges on a table or a schema to one principal; `securable` as in `sql_set_tags`."""
+    """Grant privileges on a securable to one principal; `securable` as in `sql_set_tags`."""
     return f"GRANT {', '.join(privileges)} ON {securable} TO {quote_ident(principal)}"
 
 
@@ -45,7 +45,7 @@ def sql_revoke(securable: str, privileges: Iterable[str], principal: str) -> str
 
 
 def sql_show_grants(securable: str) -> str:
-    """List the grants on a table or a schema and on its parents: a row per principal and privilege."""
+    """List the grants on a securable and on its parents: a row per principal and privilege."""
     return f"SHOW GRANTS ON {securable}"
 
 

@@ -77,7 +77,7 @@ from delta_engine.telemetry.garbage import no_garbage_collection
 
 _ViewRows = Mapping[View, Sequence[Row]]
 _GrantRows = Mapping[str, Sequence[Row]]
-"""The rows of grants, by the key of their table or schema."""
+"""The rows of grants, by the key of their table, schema or function."""
 
 _Uses: TypeAlias = tuple[tuple[str, str | None], ...]
 _State = TypeVar("_State")

@@ -211,7 +211,7 @@ def test_the_question_stays_out_of_the_results(project: PlanProject) -> None:
     project.sync()
     refused = ask_in_a_terminal(project, b"n\n")
     assert refused[:2] == (130, "- table.dev.silver.a\n")
-    assert refused[2].startswith("Forget 1 resource? The tables stay. [y/N]: ")
+    assert refused[2].startswith("Forget 1 resource? Only the record goes. [y/N]: ")
     assert refused[2].endswith("\r\nnothing was changed\r\n")
     assert ask_in_a_terminal(project, b"\x04")[:2] == refused[:2]  # Ctrl-D
     assert ask_in_a_terminal(project, b"y\n")[:2] == (0, "- table.dev.silver.a\nforgot 1 resource\n")

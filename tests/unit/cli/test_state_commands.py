@@ -14,9 +14,11 @@ from delta_engine.deployment.document import (
 )
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.repository import StateRepository
+from delta_engine.deployment.resources import applied_plain
 from delta_engine.deployment.stores.local import LocalStateStore
-from delta_engine.ownership.recorded import Status
-from tests.builders.deployment import HOLDER, applied, deployment_state
+from delta_engine.models import AbacPolicy, Function, Parameter, PolicyFilter, PolicyScope, Schema
+from delta_engine.ownership.recorded import Status, resource_key
+from tests.builders.deployment import HOLDER, NOON, applied, deployment_state
 from tests.builders.models import WORKED_MODEL, orders
 from tests.projects.commandline import CommandLine, Result
 
@@ -193,6 +195,46 @@ def test_rm_and_mv(state: partial[Result], folder: Path) -> None:
         "refused: 'temp' is not a table's name. Write catalog.schema.table.\n"
         "more: delta-engine explain invalid-command\n"
     )
+
+
+HIDE = Function("dev", "silver", "orders", "string", "left(v, 3)", [Parameter("v", "string")])
+ROWS = AbacPolicy("rows", PolicyScope("table", "dev.silver.orders"), PolicyFilter("dev.silver.mine"), ["hr"])
+OTHERS = ["function.dev.silver.orders", "policy.table.dev.silver.orders.rows"]
+
+
+@pytest.fixture
+def governed(state: partial[Result], folder: Path, project: Path) -> partial[Result]:
+    """Return `state` over a deployment state that has a function, a policy and a schema, too."""
+    repository = StateRepository(LocalStateStore(folder, "local"), "local", errored_dir=project)
+    saved = repository.load()
+    assert saved is not None
+    models: list[Function | AbacPolicy | Schema] = [HIDE, ROWS, Schema("dev", "silver", "Cleaned")]
+    records = {
+        resource_key(model.qualified_name): applied_plain(model.qualified_name, model, at=NOON, by="ana")
+        for model in models
+    }
+    resources = {**saved.state.resources, **records}
+    repository.save(msgspec.structs.replace(saved.state, resources=resources), saved)
+    return state
+
+
+def test_names_and_globs_are_those_of_tables_functions_and_policies(governed: partial[Result]) -> None:
+    def listed(glob: str) -> list[str]:
+        done = governed("list", "-t", glob)
+        assert done.code == 0, done.stderr
+        return [line.split()[1] for line in done.stdout.splitlines()]
+
+    assert listed("orders") == [OTHERS[0], KEY]
+    assert listed("rows") == OTHERS[1:]
+    assert listed("dev.silver.*") == [*OTHERS, KEY, "table.dev.silver.temp"]
+    assert json.loads(governed("show", "rows").stdout)["type"] == "policy"
+    refused = governed("show", "dev.silver.orders")
+    assert refused.code == 3
+    assert (
+        f"'dev.silver.orders' names 2 resources: {KEY}, {OTHERS[0]}. Write the key of one" in refused.stderr
+    )
+    assert governed("rm", "rows", OTHERS[0], "--yes").stdout.endswith("forgot 2 resources\n")
+    assert listed("*") == [KEY, "table.dev.silver.temp"]
 
 
 STEPS = (

@@ -1,4 +1,4 @@
-"""Collects what the site of the declared tables shows: the models, and what the deployment state says of them."""
+"""Collects what the site of the declared models shows: the models, and what the deployment state says of them."""
 
 from __future__ import annotations
 
