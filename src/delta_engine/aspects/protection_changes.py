@@ -78,20 +78,21 @@ class DirectedActions:
 
 
 def is_out_of_order(align: AlignTable) -> bool:
-    """Whether the phases of a table's actions have what may show more before what shows less of the same.
+    """Whether the phases of a table's actions have what may show more before what shows less.
 
-    A filter, and the right to read, are about all columns. Tags act later than any statement.
+    Tags act later than any statement, and a column that is added has nothing to show.
     """
     added = {action.desired.key for action in align.of_type(ColumnAdd)}
-    drops, filters = align.of_type(DropColumnMask), align.of_type(DropRowFilter)
-    swaps = tuple(action for action in align.actions if direction(action) is Direction.UNKNOWN)
-    swapped = tuple(action for action in swaps if isinstance(action, SetColumnMask | SetRowFilter))
-    if any(direction(action) is Direction.STRENGTHENS for action in align.of_type(RevokePrivileges)):
-        return bool(drops or filters or swapped)
-    is_masked = any(
-        mask.observed is None and mask.column.lower() not in added for mask in align.of_type(SetColumnMask)
-    )
-    return is_masked and bool(filters or any(isinstance(action, SetRowFilter) for action in swapped))
+    loosest = Direction.STRENGTHENS
+    for action in align.actions:
+        way = direction(action)
+        if way is None or isinstance(action, GrantPrivileges):
+            continue
+        is_new = isinstance(action, SetColumnMask) and action.column.lower() in added
+        if way < loosest and not (is_new or isinstance(action, SetTableTags | SetColumnTags)):
+            return True
+        loosest = max(loosest, way)
+    return False
 
 
 def place_of(key: str, action: Action) -> str:

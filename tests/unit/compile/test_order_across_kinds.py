@@ -21,7 +21,6 @@ from delta_engine.models import (
     PolicyScope,
     RowFilter,
     Schema,
-    Securable,
     Table,
 )
 from delta_engine.ownership.recorded import Recorded, resource_key
@@ -49,24 +48,25 @@ def orders(*columns: Column, **parts: Any) -> Table:
     return Table("dev", "silver", "orders", columns or (PLAIN,), **parts)
 
 
-def catalog(before: Sequence[Securable], after: Sequence[Securable]) -> CatalogState:
+def catalog(before: Sequence[Any], after: Sequence[Any]) -> CatalogState:
     """Return what exists before, with nothing for the rest of what is declared."""
     absent = {resource_key(model.qualified_name): model for model in after}
     models = {**absent, **{resource_key(model.qualified_name): model for model in before}}
     there = {resource_key(model.qualified_name) for model in before}
-    state: dict[str, dict[str, Any]] = {"tables": {}, "functions": {}, "policies": {}}
+    tables, functions, policies = {}, {}, {}
     for key, model in models.items():
         match model:
             case Table():
-                state["tables"][model.key] = state_of(model) if key in there else ABSENT
+                tables[model.key] = state_of(model) if key in there else ABSENT
             case Function():
-                state["functions"][model.key] = function_state_of(model) if key in there else ABSENT_FUNCTION
+                functions[model.key] = function_state_of(model) if key in there else ABSENT_FUNCTION
             case AbacPolicy():
-                state["policies"][model.key] = policy_state_of(model) if key in there else ABSENT_POLICY
-    return CatalogState(schema_states={"dev.silver": SchemaState(), "dev.gov": SchemaState()}, **state)
+                policies[model.key] = policy_state_of(model) if key in there else ABSENT_POLICY
+    schemas = {"dev.silver": SchemaState(), "dev.gov": SchemaState()}
+    return CatalogState(tables=tables, functions=functions, policies=policies, schema_states=schemas)
 
 
-def compiled_from(before: Sequence[Securable], after: Sequence[Securable]) -> CompiledPlan:
+def compiled_from(before: Sequence[Any], after: Sequence[Any]) -> CompiledPlan:
     records = {
         model.key if isinstance(model, Table) else resource_key(model.qualified_name): Recorded.of(model)
         for model in before
