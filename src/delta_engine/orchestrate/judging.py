@@ -11,9 +11,9 @@ from delta_engine.drift.drifted_resources import DriftRefusal
 from delta_engine.errors import RefusedError
 from delta_engine.orchestrate.runs import Environment, PlannedRun
 from delta_engine.telemetry.context import utc_now
-from delta_engine.validation.broken_views import view_warnings
+from delta_engine.validation.broken_views import lost_calls, view_warnings
 from delta_engine.validation.needed_rights import rights_warnings
-from delta_engine.validation.policy_rules import ungoverned_tags
+from delta_engine.validation.policy_rules import crowded_scopes, ungoverned_tags
 from delta_engine.validation.protected_data import tag_warnings
 from delta_engine.validation.protection_orders import unsafe_orders
 from delta_engine.validation.recent_readers import lineage_warnings
@@ -55,7 +55,9 @@ def _with_verdict(environment: Environment, draft: PlannedRun) -> PlannedRun:
     needed = [*needed_consents(draft.plan)]
     violations = [
         *environment.validator.at(now).plan_violations(draft.plan, has_costs=False),
+        *crowded_scopes(draft.plan, draft.snapshot),
         *unsafe_orders(draft.plan, draft.snapshot),
+        *lost_calls(environment.views, draft.plan),
     ]
     draft = replace(draft, refusals=(*draft.refusals, *_without_covered(violations, draft.refusals)))
     if not draft.refusals:

@@ -1,17 +1,19 @@
-"""Names the views of the same schemas that a plan breaks. It refuses none: a view is not the engine's."""
+"""Names the views of the same schemas that a plan breaks. Only a dropped function that one calls is refused."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 from typing import Final
 
-from delta_engine.actions import TablePlan
-from delta_engine.errors import StatementError
-from delta_engine.models import SchemaName
+from delta_engine.actions import Drop, TablePlan
+from delta_engine.errors import StatementError, UnsafePlanError
+from delta_engine.models import FunctionLanguage, FunctionName, SchemaName
+from delta_engine.sql.function_bodies import called_by
 from delta_engine.sql.views import LostRead, lost_reads
 from delta_engine.state.view_definitions import ViewDefinition, ViewDefinitionReader
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.gone_parts import GoneParts, gone_parts
+from delta_engine.validation.rules import plan_refusal
 
 _MOST_WARNINGS: Final = 20
 
@@ -32,6 +34,27 @@ def view_warnings(reader: ViewDefinitionReader, plan: TablePlan) -> Iterator[str
         yield f"{len(warnings) - _MOST_WARNINGS} further views may break"
     if unseen := sum(view.query is None for view in views):
         yield f"{counted(unseen, 'view')} of the same schemas may break, too: you may not see their definitions"
+
+
+def lost_calls(reader: ViewDefinitionReader, plan: TablePlan) -> Iterator[UnsafePlanError]:
+    """Yield the dropped functions that views of their schemas call; a plan without such a drop needs no query."""
+    drops = plan.of_kind(Drop, FunctionName.kind)
+    try:
+        views = (
+            reader.read({SchemaName(drop.name.catalog, drop.name.schema) for drop in drops}) if drops else ()
+        )
+    except StatementError as error:
+        for drop in drops:
+            reason = f"it would be dropped, and the views that may call it cannot be read: {error.first_line}"
+            yield plan_refusal(drop, reason, "Keep it, or let a principal sync that may read them.")
+        return
+    for view in views:
+        home = FunctionName(*view.name.parts)
+        called = {name.key for name in called_by(home, FunctionLanguage.SQL, view.query or "")}
+        for drop in drops:
+            if drop.name.key in called:
+                reason = f"it would be dropped, and view {view.name} calls it"
+                yield plan_refusal(drop, reason, "Change the view first, or declare the function again.")
 
 
 def _of_view(view: ViewDefinition, gone: GoneParts) -> Iterator[str]:

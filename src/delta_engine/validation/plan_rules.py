@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from delta_engine import aspects
-from delta_engine.actions import AlignTable, Drop, TablePlan
+from delta_engine.actions import AlignTable, Create, Drop, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects import generated_columns, storage
 from delta_engine.aspects.aspect import Change
@@ -23,7 +23,7 @@ from delta_engine.aspects.table_features import ContradictFeature, EnableTableFe
 from delta_engine.aspects.table_names import rename_statement
 from delta_engine.backends.capabilities import DATABRICKS, Capabilities, Feature
 from delta_engine.errors import UnsafePlanError
-from delta_engine.models import QualifiedName, Table, subject
+from delta_engine.models import PolicyName, QualifiedName, Table, subject
 from delta_engine.models.nested_types import Widening, has_not_null_field, lengths_inside
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, uses_type
 from delta_engine.sql.tables import sql_location, sql_register_table, sql_undrop_table
@@ -86,7 +86,7 @@ class TakenFilesFit:
                     f"{there}, and it differs: {'; '.join(differences[:_MOST_DIFFERENCES])}{more}",
                     "Declare the table as it is there, and change it with a later sync. Or move the files away.",
                 )
-            elif protection := _protection(create.desired):
+            elif protection := _protection(create.desired) or _policy_on(create.table, plan):
                 register = sql_register_table(sql_name(create.table), str(create.desired.location))
                 yield plan_refusal(
                     create,
@@ -102,6 +102,12 @@ _MOST_DIFFERENCES = 5
 
 def _difference(change: Change) -> str:
     return f"{change.subject} is {change.observed or 'absent'}, the model has {change.desired or 'none'}"
+
+
+def _policy_on(table: QualifiedName, plan: TablePlan) -> str:
+    """Return the policy that the plan creates on a table itself, which exists only afterwards; empty for none."""
+    created = (create for create in plan.of_kind(Create, PolicyName.kind))
+    return next(("a policy on it" for create in created if create.desired.scope.key == table.key), "")
 
 
 def _protection(model: Table) -> str:

@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from typing_extensions import assert_never
 
-from delta_engine.actions import TablePlan
+from delta_engine.actions import Create, Drop, TablePlan
 from delta_engine.aspects.governed_tables import changed_models
 from delta_engine.aspects.policy_reach import Reach, inherited_tags, passed_columns, reaches, reaches_of
 from delta_engine.errors import InvalidModelError, UnsafePlanError
@@ -22,6 +22,7 @@ from delta_engine.models import (
     Function,
     PolicyFilter,
     PolicyMask,
+    PolicyName,
     PolicyScope,
     Schema,
     Securable,
@@ -33,6 +34,7 @@ from delta_engine.models.repetitions import repeated
 from delta_engine.sql.policies import is_constant, policy_function
 from delta_engine.sql.tag_conditions import TagCondition, named_tags, spelled_condition, tag_condition
 from delta_engine.state.governed_tags import GovernedTagReader
+from delta_engine.state.states import CatalogState
 from delta_engine.validation.function_rules import filter_problems, mask_problems
 from delta_engine.validation.governance_rules import principal_problems
 from delta_engine.validation.rules import (
@@ -42,6 +44,7 @@ from delta_engine.validation.rules import (
     name_problem,
     of_each,
     of_kind,
+    plan_refusal,
 )
 
 MOST_POLICIES: Final = {ScopeKind.CATALOG: 100, ScopeKind.SCHEMA: 100, ScopeKind.TABLE: 50}
@@ -155,6 +158,19 @@ def too_many_policies(policies: Iterable[AbacPolicy]) -> Iterator[tuple[AbacPoli
                 on_scope[0],
                 Problem(reason, "Join policies of one function, or define them on another level."),
             )
+
+
+def crowded_scopes(plan: TablePlan, observed: CatalogState) -> Iterator[UnsafePlanError]:
+    """Yield the new policies that would be one too many on their scope, together with those of others."""
+    after = {*observed.other_policies, *(key for key, state in observed.policies.items() if state.exists)}
+    dropped = {drop.name.key for drop in plan.of_kind(Drop, PolicyName.kind)}
+    for create in plan.of_kind(Create, PolicyName.kind):
+        after.add(create.name.key)
+        scope = create.desired.scope
+        there = [key for key in after - dropped if PolicyName.of_key(key).scope.key == scope.key]
+        if len(there) > MOST_POLICIES[scope.kind]:
+            reason = f"{scope} would have {len(there)} policies, and it takes {MOST_POLICIES[scope.kind]}"
+            yield plan_refusal(create, reason, "Drop others first, or define it on another level.")
 
 
 def meeting_problems(reached: Sequence[Reach]) -> Iterator[Problem]:

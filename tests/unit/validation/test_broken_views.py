@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from delta_engine.errors import StatementError
 from delta_engine.models import SchemaName
 from delta_engine.sql.views import LostRead, lost_reads
 from tests.projects.catalog_project import CatalogProject
@@ -84,3 +85,48 @@ def test_renames_break_views_too(project: CatalogProject) -> None:
     shown = project.run("plan").stderr
     assert "view dev.silver.ids breaks: it reads dev.silver.orders, which the plan renames to sales" in shown
     assert "it reads dev.silver.orders.note, which the plan renames to words" in shown
+
+
+@pytest.fixture
+def functions(catalog_project: CatalogProject) -> CatalogProject:
+    """Return a project that drops a function."""
+    listed = (
+        "functions:\n  - {catalog: dev, schema: silver, name: hide, returns: string, body: \"'x'\"}\n"
+        "  - {catalog: dev, schema: silver, name: show, returns: string, body: \"'y'\"}\n"
+    )
+    catalog_project.declare(f"name: orders, {COLUMNS}", schemas=listed)
+    catalog_project.sync()
+    catalog_project.declare(f"name: orders, {COLUMNS}", schemas=listed.rpartition("  - ")[0])
+    catalog_project.configure("removed_functions: drop")
+    return catalog_project
+
+
+def test_a_function_that_a_view_calls_is_not_dropped(functions: CatalogProject) -> None:
+    functions.catalog.queries = {
+        ("silver", "names"): "SELECT dev.silver.show() AS name FROM orders",
+        ("silver", "hidden"): None,
+    }
+    refused = functions.run("sync --yes --allow drop_function")
+    assert refused.code == 3
+    assert (
+        "function dev.silver.show: it would be dropped, and view dev.silver.names calls it. "
+        in refused.stderr
+    )
+    functions.catalog.queries = {("silver", "names"): "SELECT silver.hide() AS name FROM orders"}
+    functions.sync("--allow drop_function")
+
+
+def test_a_function_is_not_dropped_while_views_cannot_be_read(
+    functions: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = functions.catalog.run
+
+    def refusing(sql: str) -> object:
+        if "`views`" in sql or ".views" in sql:
+            raise StatementError("no", sql=sql, error_class=None)
+        return run(sql)
+
+    monkeypatch.setattr(type(functions.catalog), "run", lambda _catalog, sql: refusing(sql))
+    refused = functions.run("sync --yes --allow drop_function")
+    assert refused.code == 3
+    assert "the views that may call it cannot be read: no. " in refused.stderr

@@ -7,16 +7,20 @@ from typing import Any
 
 import pytest
 
+from delta_engine.actions import Create, Drop, TablePlan
 from delta_engine.aspects.policy_reach import inherited_tags, reaches
 from delta_engine.errors import SourceLocation
 from delta_engine.models import Column, ColumnMask, RowFilter, Schema, Table
 from delta_engine.models.functions import Function, Parameter
-from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyScope
+from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
 from delta_engine.models.type_text import parse_data_type
+from delta_engine.state.policy_states import OtherPolicy, PolicyState
+from delta_engine.state.states import CatalogState
 from delta_engine.validation.function_rules import cycle_problems, fits, function_problems, use_problems
 from delta_engine.validation.policy_rules import (
     argument_problems,
     call_problems,
+    crowded_scopes,
     hidden_from,
     meeting_problems,
     policy_problems,
@@ -245,6 +249,24 @@ def test_a_scope_takes_a_number_of_policies() -> None:
     assert first.name == "p0"
     assert problem.reason == "it is one of 51 policies on table dev.sales.orders, which takes 50"
     assert list(too_many_policies(policies[1:])) == []
+
+
+def test_a_scope_takes_a_number_of_policies_with_those_of_others() -> None:
+    on_table = PolicyScope("table", "dev.sales.orders")
+    names = [PolicyName(on_table, f"p{number}") for number in range(50)]
+    managed, others = names[:30], names[30:]
+    observed = CatalogState(
+        tables={},
+        policies={name.key: PolicyState() for name in managed} | {"schema.dev.sales.other": PolicyState()},
+        other_policies={name.key: OtherPolicy("grants rights") for name in others},
+    )
+    created = Create(policy("new", scope=on_table))
+    (refusal,) = crowded_scopes(TablePlan((created,)), observed)
+    assert str(refusal) == (
+        "functions.yml:1: policy new on table dev.sales.orders: table dev.sales.orders would have 51 policies, and it "
+        "takes 50. Drop others first, or define it on another level."
+    )
+    assert [*crowded_scopes(TablePlan((created, Drop(names[0]))), observed)] == []
 
 
 TAGGED = table(Column("Mail", "string", tags=PII), Column("region", "string", tags={"r": ""}))

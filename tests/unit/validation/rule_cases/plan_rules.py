@@ -11,7 +11,7 @@ from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.aspects.storage import ChangeLocation
 from delta_engine.aspects.table_features import ContradictFeature, EnableTableFeature
 from delta_engine.backends.capabilities import OPEN_SOURCE_CATALOG, UNITY_CATALOG, in_catalogs
-from delta_engine.models import Column, ColumnMask, Identity, RowFilter, Schema
+from delta_engine.models import Column, ColumnMask, Identity, PolicyScope, RowFilter, Schema
 from delta_engine.models.types import AtomicType, StructField
 from delta_engine.validation import plan_rules
 from tests.builders.models import ORDERS
@@ -71,6 +71,13 @@ PLAN_CASES: list[PlanCase] = [
         plan_rules.TakenFilesFit(),
         TablePlan((CreateTable(replace(OUTSIDE, tags={"pii": "yes"}), Adoption()),)),
         TablePlan((CreateTable(OUTSIDE, Adoption()),)),
+    ),
+    (
+        plan_rules.TakenFilesFit(),
+        TablePlan(
+            (CreateTable(OUTSIDE, Adoption()), Create(policy(scope=PolicyScope("table", str(ORDERS)))))
+        ),
+        TablePlan((CreateTable(OUTSIDE, Adoption()), Create(policy()))),
     ),
     (
         plan_rules.CreatePrimaryKeyColumnsNotNull(),
