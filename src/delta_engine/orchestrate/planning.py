@@ -12,6 +12,7 @@ from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
     declared_by,
     other_records,
+    undeclared_others,
 )
 from delta_engine.drift.comparison import may_be_renamed
 from delta_engine.drift.drifted_resources import (
@@ -34,7 +35,7 @@ from delta_engine.drift.handling import (
 from delta_engine.drift.renames import irreversible, taken_renames, with_taken_renames
 from delta_engine.drift.status import has_accepted_replacement
 from delta_engine.errors import raise_all
-from delta_engine.models import Table
+from delta_engine.models import AbacPolicy, Function, Table
 from delta_engine.models.constraints import referenced_tables
 from delta_engine.orchestrate.intent import Intent
 from delta_engine.orchestrate.judging import judged
@@ -45,6 +46,7 @@ from delta_engine.orchestrate.undeclared_tables import (
 )
 from delta_engine.state.catalog_reader import (
     read_again,
+    snapshot_by,
     with_tables_read,
 )
 from delta_engine.state.existing_files import with_existing_files
@@ -136,6 +138,8 @@ def _planned(
         undo=undo,
     )
     snapshot = _with_further_tables(environment, intent, snapshot)
+    if basis.is_partial and any(isinstance(model, Function) for model in intent.others):
+        snapshot = _with_policies(environment, intent, basis.state, snapshot)
     snapshot, warnings = _with_files(environment, intent, snapshot)
     plan, observed = intent.plan(snapshot), basis.observed
     written = _with_data_changes(plan, snapshot)
@@ -232,6 +236,16 @@ def _with_further_tables(environment: Environment, intent: Intent, observed: Cat
     names = {parent.key: parent for model in intent.tables for parent in referenced_tables(model)}
     names |= {name.key: name for name, rows in intent.removed.items() if rows is not None}
     return with_tables_read(environment.reader, observed, names.values())
+
+
+def _with_policies(
+    environment: Environment, intent: Intent, state: DeploymentState | None, observed: CatalogState
+) -> CatalogState:
+    """Return a snapshot that includes all recorded policies: some may call functions that a partial run changes."""
+    recorded = undeclared_others(intent.others, state)
+    policies = [model for model in recorded if isinstance(model, AbacPolicy)]
+    read = snapshot_by(environment.reader, (), policies)
+    return replace(observed, policies={**read.policies, **observed.policies})
 
 
 def _with_files(

@@ -165,6 +165,32 @@ def test_51_policies_on_a_table_are_refused(project: CatalogProject) -> None:
     )
 
 
+@pytest.mark.parametrize("selection", ["", "-t mask_email"])
+def test_a_selected_function_is_known_to_be_used_by_policies(project: CatalogProject, selection: str) -> None:
+    tagged = table(f"mask: {MASK}, tags: {{pii: email}}")
+    declare(project, tagged, functions=function(), policies=policy())
+    project.sync()
+    declare(project, table(), functions=function(), policies=policy())
+    project.sync("--allow drop_column_mask")
+    declare(project, table(), functions=function(body="lower(email)"), policies=policy())
+    message = refused(project, f"sync --yes {selection}")
+    assert f"function {MASK}: its other body would change what readers see of " in message
+    assert "policy mask_pii on schema dev.silver" in message
+    project.sync(f"--allow change_protection {selection}")
+    assert project.run("plan --detailed-exitcode").code == 0
+
+
+@pytest.mark.parametrize("selection", ["", "-t mask_email"])
+def test_a_selected_function_is_known_to_be_used_by_masks(project: CatalogProject, selection: str) -> None:
+    declare(project, table(f"mask: {MASK}"), functions=function(body="lower(email)"))
+    message = refused(project, f"sync --yes {selection}")
+    assert (
+        f"function {MASK}: its other body would change what readers see of dev.silver.orders.mail. "
+        in message
+    )
+    project.sync(f"--allow change_protection {selection}")
+
+
 def test_a_selection_does_not_judge_the_scopes_of_policies(project: CatalogProject) -> None:
     project.models.with_name("more.yml").write_text(
         f"policies:\n{policy(on='{table: dev.silver.others}')}"
