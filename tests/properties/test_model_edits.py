@@ -211,7 +211,11 @@ def test_an_edited_function_or_policy_loads_as_what_was_wanted(
     layout: Layout,
 ) -> None:
     name = function.qualified_name
-    named = {"catalog_name": name.catalog, "schema_name": name.schema, "function_name": name.function}
+    named: dict[str, Any] = {
+        "catalog_name": name.catalog,
+        "schema_name": name.schema,
+        "function_name": name.function,
+    }
     wanted: list[tuple[Securable, Securable]] = [
         (function, replace(function_to_be, **named)),
         (function, replace(function, body=function_to_be.body)),

@@ -327,28 +327,28 @@ _MOST_SHOWN: Final = 10
 
 def _chosen(target: str, catalog: str, lister: CatalogLister, listing: Listing, scope: Scope) -> Targets:
     """Return what a scope takes of a listing, with a note for each reason to leave something out."""
-    left = [*listing.tables]
     schemas = [name for name in listing.schemas if _is_taken(SchemaName(catalog, name), scope)]
     governed, unreadable = lister.governed_in(catalog, schemas)
     others = [*_governed_models(governed)]
     hidden = [other.qualified_name for other in others if isinstance(other, Function) and not other.body]
+    left: list[SecurableName] = [*listing.tables, *(other.qualified_name for other in others)]
+    left = [name for name in left if name not in hidden]
     notes = [*_notes_on_others(listing.others, scope), *_notes_on_governed(governed, hidden)]
     unused = [
         glob for glob in scope.exclude if not any(_matches(name, glob) for name in (*left, *listing.others))
     ]
     notes += [f"--exclude {glob} matches nothing in {target}" for glob in unused]
-    reasons: Sequence[tuple[Callable[[QualifiedName], bool], str]] = (
+    reasons: Sequence[tuple[Callable[[SecurableName], bool], str]] = (
         (lambda name: any(_matches(name, glob) for glob in scope.exclude), "excluded (--exclude)"),
         (lambda name: not matches_any(name, scope.owns), "another project's (owns)"),
-        (lambda name: name.key in scope.of_engine, "the engine's own"),
+        (lambda name: name.kind == QualifiedName.kind and name.key in scope.of_engine, "the engine's own"),
     )
     for is_out, reason in reasons:
         out = [name for name in left if is_out(name)]
         left = [name for name in left if not is_out(name)]
         if out:
             notes.append(f"left out, {reason}: {_shown(map(str, out))}")
-    others = [other for other in others if other.qualified_name not in hidden]
-    if not (left or others or unreadable or listing.refusals):
+    if not (left or unreadable or listing.refusals):
         of_project = " to import" if listing.tables else ""
         raise InvalidCommandError(
             f"{target} has no Delta tables{of_project}, or none that you may see",
@@ -357,7 +357,12 @@ def _chosen(target: str, catalog: str, lister: CatalogLister, listing: Listing, 
             else f"It has {len(listing.tables):,}: {'; '.join(notes)}.",
         )
     refusals = (*listing.refusals, *unreadable)
-    return Targets(names=tuple(left), others=tuple(others), notes=tuple(notes), refusals=refusals)
+    return Targets(
+        names=tuple(name for name in left if isinstance(name, QualifiedName)),
+        others=tuple(other for other in others if other.qualified_name in left),
+        notes=tuple(notes),
+        refusals=refusals,
+    )
 
 
 def _is_taken(schema: SchemaName, scope: Scope) -> bool:
@@ -391,9 +396,9 @@ def _notes_on_others(others: Mapping[QualifiedName, str], scope: Scope) -> Itera
         yield f"left out, no Delta tables: {_shown(shown)}"
 
 
-def _matches(name: QualifiedName, glob: str) -> bool:
-    """Whether a glob matches a table or its schema."""
-    return matches_any(name, [glob]) or matches_any(SchemaName(name.catalog, name.schema), [glob])
+def _matches(name: SecurableName, glob: str) -> bool:
+    """Whether a glob matches a securable or what it is in."""
+    return any(matches_any(securable, [glob]) for securable in (name, *name.parents))
 
 
 def _shown(names: Iterable[str]) -> str:

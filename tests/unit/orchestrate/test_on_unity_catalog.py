@@ -124,7 +124,8 @@ def test_a_schema_is_imported_with_a_listing_and_one_snapshot(catalog: FakeUnity
     imported = import_tables(backend, "dev.silver")
     assert [str(table.qualified_name) for table in imported.tables] == [f"dev.silver.t{n}" for n in range(5)]
     assert imported.refusals == ()
-    assert len(catalog.questions) == 2 + 13 + 5
+    of_functions_and_policies = 3 + 1  # views, and the policies of the schema
+    assert len(catalog.questions) == 2 + 13 + 5 + of_functions_and_policies
     assert imported.tables[0].primary_key == PrimaryKey(["Id"])
     assert not engine_over(catalog).plan_tables(imported.tables)
     assert import_tables(backend, "dev.silver.t3").tables == (imported.tables[3],)
