@@ -81,7 +81,7 @@ from delta_engine.models.nested_types import Path
 from delta_engine.sql.tables import sql_on_streaming_table
 from delta_engine.state.function_states import FunctionState, function_state_of
 from delta_engine.state.policy_states import PolicyState, policy_state_of
-from delta_engine.state.states import SchemaState, SecurableState, TableState
+from delta_engine.state.states import SchemaState, SecurableState, TableState, schema_state_of, state_of
 
 _Model = TypeVar("_Model", bound=Securable)
 
@@ -214,6 +214,7 @@ KINDS: Final = (
         facets=SCHEMA_FACETS,
         aspects=SCHEMA_ASPECTS,
         created=lambda _desired: SchemaState(),
+        stated=schema_state_of,
         create=create_schema,
         create_right=Requirement(
             statement="CREATE SCHEMA",
@@ -238,6 +239,7 @@ KINDS: Final = (
         facets=FUNCTION_FACETS,
         aspects=FUNCTION_ASPECTS,
         created=lambda desired: replace(function_state_of(desired), tags={}, owner=None, grants={}),
+        stated=function_state_of,
         create=create_function,
         drop=drop_function,
         create_right=Requirement(
@@ -269,6 +271,7 @@ KINDS: Final = (
         facets=TABLE_FACETS,
         aspects=TABLE_ASPECTS,
         created=lambda desired: TableState(columns=tuple(map(bare_column, desired.columns))),
+        stated=state_of,
         create=lambda desired, context: create_table(create_clauses(desired, context), context),
         drop=drop_table,
         create_right=Requirement(
@@ -293,6 +296,7 @@ KINDS: Final = (
         facets=POLICY_FACETS,
         aspects=POLICY_ASPECTS,
         created=policy_state_of,
+        stated=policy_state_of,
         create=create_policy,
         drop=drop_policy,
         create_right=policy_definition.ON_SCOPE,

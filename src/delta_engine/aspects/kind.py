@@ -44,6 +44,7 @@ class Kind:
         facets: what a model says of it, in the order in which model files have it.
         aspects: how its parts are compared and changed.
         created: the state of one that its CREATE statement has just made.
+        stated: the state of one that is exactly as its model declares it.
         create: spells CREATE with everything that it can express.
         drop: spells DROP; None for a kind that is never dropped.
         create_right: the requirement of CREATE.
@@ -58,6 +59,7 @@ class Kind:
     facets: tuple[Facet[Any, Any, Any], ...]
     aspects: tuple[Aspect[Any, Any, Any], ...]
     created: Callable[[Any], SecurableState]
+    stated: Callable[[Any], SecurableState]
     create: Callable[[Any, RenderContext[Any]], Iterator[CreateStatement]]
     drop: Callable[[RenderContext[Any]], str] | None = None
     create_right: Requirement

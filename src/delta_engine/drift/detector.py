@@ -307,8 +307,16 @@ def _author(
     if difference.kind is DriftKind.TABLE_REPLACED and commits:
         return by_commit(commits[-1])  # the one that created it
     if isinstance(difference.action, ReplaceFunction | ReplacePolicy):
-        return last_written(resource.observed.audit, resource.record.deployed_at)
+        return _replaced(resource)
     return attribution(difference, commits) if resource.observed.exists else None
+
+
+def _replaced(resource: ComparedResource) -> Attribution | None:
+    """Return the last principal to alter a function or policy; some platforms do not show when that was."""
+    audit, record = resource.observed.audit, resource.record
+    if audit.altered_at is None and audit.altered_by not in (None, record.deployed_by):
+        return Attribution(who=audit.altered_by)
+    return last_written(audit, record.deployed_at)
 
 
 def _created(audit: Audit | None) -> Attribution | None:

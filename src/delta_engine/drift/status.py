@@ -18,7 +18,7 @@ from delta_engine.actions.policy import Ownership, Policy, as_applied
 from delta_engine.aspects.aspect import Change, Sign
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.columns import ColumnAdd
-from delta_engine.aspects.comparison import Comparison, Model_co
+from delta_engine.aspects.comparison import AnyComparison, Comparison, Model_co
 from delta_engine.deployment.definitions import (
     keep,
     keep_attempt,
@@ -29,7 +29,7 @@ from delta_engine.deployment.resources import noted, unmanaged_table
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
 from delta_engine.drift.comparison import still_accepted, unexplained
 from delta_engine.drift.drifted_resources import ComparedResource
-from delta_engine.models import QualifiedName, SchemaName, SecurableName, Table
+from delta_engine.models import QualifiedName, SchemaName, Securable, SecurableName, Table
 from delta_engine.ownership.recorded import (
     HALF_DONE,
     AnyRecord,
@@ -43,7 +43,7 @@ from delta_engine.ownership.recorded import (
     resource_key,
 )
 from delta_engine.state.catalog_reader import Other
-from delta_engine.state.states import CatalogState, TableState, state_of
+from delta_engine.state.states import CatalogState, TableState
 
 DEPLOYED_AT = "deployed at"
 """The subject of a change that has two moments, or `None`, as its sides."""
@@ -354,19 +354,19 @@ def _within(before: AnyRecord, after: AnyRecord, model: Table | None) -> Iterato
         yield _change("name", str(before.name), str(after.name))
     if before.status is not after.status:
         yield _change("status", before.status.value, after.status.value)
-    if is_of_table(before) and is_of_table(after):
-        if before.declared is not None and after.declared is not None:
-            yield from _redefined(before.declared, after.declared, model)
-        if before.delta_version != after.delta_version:
-            yield _change("delta version", str(before.delta_version), str(after.delta_version))
+    if before.declared is not None and after.declared is not None:
+        yield from _redefined(before.declared, after.declared, model)
+    if before.delta_version != after.delta_version:
+        yield _change("delta version", str(before.delta_version), str(after.delta_version))
     if before.deployed_at != after.deployed_at:
         yield _change(DEPLOYED_AT, str(before.deployed_at), str(after.deployed_at))
 
 
-def _redefined(before: Table, after: Table, model: Table | None) -> Iterator[Change]:
-    if model is not None:
+def _redefined(before: Securable, after: Securable, model: Table | None) -> Iterator[Change]:
+    if model is not None and isinstance(after, Table):
         after = _with_former_names(after, model)
-    comparison = Comparison.of(after, state_of(before), Recorded.of(before))
+    record: AnyRecord = Recorded.of(before)
+    comparison: AnyComparison = Comparison.of(after, aspects.kind_of(before).stated(before), record)
     yield from (difference.change for difference in aspects.differences(comparison))
 
 

@@ -11,7 +11,7 @@ from delta_engine.actions.policy import Policy
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.compile.planner import TablePlanner, while_renaming
 from delta_engine.compile.restoring import before_restores, with_restores, with_returns
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, Securable, SecurableName, Table
 from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import CatalogState
@@ -30,7 +30,7 @@ class Undo:
         restores: the tables that only RESTORE brings back.
         restored: the keys of these tables, and of those that an undo that did not finish has restored.
         returns: the tables that UNSET MANAGED returns to their former location.
-        created: the tables that the run created, and the undo drops.
+        created: what the run created, and the undo drops.
         others: the schemas, functions and policies as they were declared.
     """
 
@@ -41,7 +41,7 @@ class Undo:
     restores: Mapping[QualifiedName, RestoreTable] = field(default_factory=dict)
     restored: frozenset[str] = frozenset()
     returns: tuple[QualifiedName, ...] = ()
-    created: tuple[Table, ...] = ()
+    created: tuple[Securable, ...] = ()
     others: tuple[Other, ...] = ()
 
 
@@ -54,7 +54,7 @@ class Intent:
         tables: what the tables become: the models with ignored drift, or the baselines that a revert restores.
         others: what the schemas, functions and policies become.
         records: of all, as `TablePlanner.plan` takes them.
-        removed: existing tables that are no longer declared, with their numbers of rows; None keeps a table.
+        removed: as `TablePlanner.plan` takes it.
         undo: what is to be undone; None for a run of the models as they are.
         is_revert: whether it brings back what was applied last. That settles nothing that unfinished runs attempted.
     """
@@ -63,7 +63,7 @@ class Intent:
     tables: tuple[Table, ...]
     others: tuple[Other, ...] = ()
     records: Mapping[str, Recorded[Any]] = field(default_factory=dict)
-    removed: Mapping[QualifiedName, int | None] = field(default_factory=dict)
+    removed: Mapping[SecurableName, int | None] = field(default_factory=dict)
     undo: Undo | None = None
     is_revert: bool = False
 
@@ -92,6 +92,7 @@ class Intent:
         return with_returns(with_restores(plan, undo.restores), undo.returns) if undo else plan
 
 
-def _is_gone(name: QualifiedName, observed: CatalogState) -> bool:
-    """Whether a snapshot shows that a table does not exist."""
-    return name.key in observed.tables and not observed.tables[name.key].exists
+def _is_gone(name: SecurableName, observed: CatalogState) -> bool:
+    """Whether a snapshot shows that something does not exist."""
+    state = observed.of(name)
+    return state is not None and not state.exists

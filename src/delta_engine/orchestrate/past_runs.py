@@ -9,8 +9,7 @@ from itertools import pairwise
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.repository import StateRepository
-from delta_engine.models import Table
-from delta_engine.ownership.recorded import AnyRecord, LastChange, Recorded, is_of_table
+from delta_engine.ownership.recorded import AnyRecord, LastChange, is_of_schema, is_of_table
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import shown_moment
 
@@ -39,12 +38,12 @@ class PastRun:
         return {key: record for key, record in resources if record.run == self.run}
 
     @property
-    def removed(self) -> Mapping[str, Recorded[Table]]:
-        """The applied tables whose records it removed: those that it dropped or renamed."""
+    def removed(self) -> Mapping[str, AnyRecord]:
+        """The applied securables whose records it removed: those that it dropped or renamed. No run drops a schema."""
         return {
             key: record
             for key, record in self.before.resources.items()
-            if is_of_table(record) and record.applied and key not in self.after.resources
+            if not is_of_schema(record) and record.applied and key not in self.after.resources
         }
 
     @property

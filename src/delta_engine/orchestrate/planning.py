@@ -35,7 +35,7 @@ from delta_engine.drift.handling import (
 from delta_engine.drift.renames import irreversible, taken_renames, with_taken_renames
 from delta_engine.drift.status import has_accepted_replacement
 from delta_engine.errors import raise_all
-from delta_engine.models import AbacPolicy, Function, Table
+from delta_engine.models import AbacPolicy, Function, QualifiedName, Table
 from delta_engine.models.constraints import referenced_tables
 from delta_engine.orchestrate.intent import Intent
 from delta_engine.orchestrate.judging import judged
@@ -44,6 +44,7 @@ from delta_engine.orchestrate.runs import Environment, Observation, PlannedRun
 from delta_engine.orchestrate.undeclared_tables import (
     rows_to_drop,
 )
+from delta_engine.ownership.recorded import planning_key
 from delta_engine.state.catalog_reader import (
     read_again,
     snapshot_by,
@@ -128,12 +129,17 @@ def _planned(
 ) -> PlannedRun:
     planner, undo = environment.planner, basis.undo
     records = with_taken_renames(basis.records, taken_renames(basis.models, drifted))
-    is_whole = not basis.is_partial or bool(undo and undo.others)
+    named = {
+        planning_key(model.qualified_name) for model in (*environment.others, *(undo.created if undo else ()))
+    }
+    others = other_records(basis.state)
+    if basis.is_partial:  # the rest is not known to be undeclared
+        others = {key: record for key, record in others.items() if key in named}
     intent = Intent(
         planner=planner,
         tables=with_ignored_drift((undo and undo.baselines) or basis.models, drifted, planner.policy),
         others=with_ignored_drift(environment.others, drifted, planner.policy),
-        records={**records, **other_records(basis.state)} if is_whole else records,
+        records={**records, **others},
         removed=rows_to_drop(environment, basis, declared_by(records)),
         undo=undo,
     )
@@ -234,7 +240,8 @@ def _drift_refusals(
 def _with_further_tables(environment: Environment, intent: Intent, observed: CatalogState) -> CatalogState:
     """Return a snapshot that includes the tables that foreign keys reference, and those to be dropped."""
     names = {parent.key: parent for model in intent.tables for parent in referenced_tables(model)}
-    names |= {name.key: name for name, rows in intent.removed.items() if rows is not None}
+    dropped = (name for name, rows in intent.removed.items() if rows is not None)
+    names |= {name.key: name for name in dropped if isinstance(name, QualifiedName)}
     return with_tables_read(environment.reader, observed, names.values())
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from delta_engine.actions.policy import matches_any
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, SecurableName, Table
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation
 from delta_engine.ownership.recorded import Recorded, table_record
 from delta_engine.state.audits import NO_AUDIT, Audit
@@ -19,15 +19,18 @@ from delta_engine.telemetry.context import command
 
 def rows_to_drop(
     environment: Environment, basis: Observation, applied: Mapping[str, Table]
-) -> Mapping[QualifiedName, int | None]:
-    """Return the tables that are no longer declared, or whose creation is undone.
+) -> Mapping[SecurableName, int | None]:
+    """Return the tables that are no longer declared, and everything whose creation is undone.
 
-    They come with the number of their rows, if the policy drops them.
+    Tables come with the number of their rows, if the policy drops them.
     """
+    others: dict[SecurableName, int | None] = {}
     if basis.state is None:
-        return {}
+        return others
     if basis.undo is not None:
-        names = tuple(removed_tables(basis.state, basis.undo.created, basis.observed))
+        created = [model for model in basis.undo.created if isinstance(model, Table)]
+        others |= {model.qualified_name: 0 for model in basis.undo.created if not isinstance(model, Table)}
+        names = tuple(removed_tables(basis.state, created, basis.observed))
         is_dropped = True
     else:
         tables = undeclared_tables(environment, basis.models, applied, is_partial=basis.is_partial)
@@ -35,9 +38,9 @@ def rows_to_drop(
         names = tuple(removed_tables(basis.state, undeclared, basis.observed))
         is_dropped = environment.planner.drops_tables
     if not names or not is_dropped or environment.row_counter is None:
-        return dict.fromkeys(names)
+        return others | dict.fromkeys(names)
     rows = environment.row_counter.count(names)
-    return {name: rows[name.key] for name in names}
+    return others | {name: rows[name.key] for name in names}
 
 
 def undeclared_tables(

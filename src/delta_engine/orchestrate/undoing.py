@@ -17,7 +17,7 @@ from delta_engine.deployment.recorded_models import with_recorded_grants
 from delta_engine.drift.commit_paths import renames
 from delta_engine.drift.renames import with_former_names
 from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
-from delta_engine.models import QualifiedName, SecurableName, Table
+from delta_engine.models import QualifiedName, SchemaName, Securable, SecurableName, Table
 from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import observe, with_statuses
@@ -32,7 +32,7 @@ from delta_engine.orchestrate.restore_decisions import (
 )
 from delta_engine.orchestrate.runs import Environment, Observation, PlannedRun
 from delta_engine.orchestrate.undeclared_tables import read_undeclared
-from delta_engine.ownership.recorded import AnyRecord, LastChange, Recorded, is_of_table
+from delta_engine.ownership.recorded import AnyRecord, LastChange, Recorded, is_of_schema, is_of_table
 from delta_engine.plan_files.document import Options
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.sql.tables import sql_undrop_table
@@ -117,8 +117,11 @@ def draft_undo(environment: Environment, state: DeploymentState | None, request:
     others = tuple(change.other for change in changes if change.other is not None)
     environment = replace(environment, others=others)
     former = _with_histories(environment, [table for table in map(_former, changes) if table is not None])
-    basis = with_statuses(observe(environment, [table.baseline for table in former], state, is_partial=True))
-    basis = _with_created(environment, basis, with_recorded_grants(created, state))
+    asked = (*others, *(model for model in created if not isinstance(model, Table)))
+    tables = [table.baseline for table in former]
+    basis = with_statuses(observe(environment, tables, state, is_partial=True, others=asked))
+    dropped = [model for model in created if isinstance(model, Table)]
+    basis = _with_created(environment, basis, with_recorded_grants(dropped, state))
     able: list[_FormerTable] = []
     for table in former:
         if problem := table.problem(basis.observed.table(table.baseline.qualified_name)):
@@ -201,28 +204,30 @@ class _RunChange:
 
     @property
     def other(self) -> Other | None:
-        """The schema, function or policy as it was declared."""
-        before = self.before.declared if self.is_last and self.before is not None else None
+        """The schema, function or policy as it was declared, also if the run has dropped it."""
+        is_gone = self.after is None and self.now is None
+        before = self.before.declared if self.before is not None and (self.is_last or is_gone) else None
         return None if isinstance(before, Table) else before
 
     @property
-    def created(self) -> Table | None:
-        """The table, if the run created it."""
+    def created(self) -> Securable | None:
+        """What the run created; created schemas stay."""
         after = self.after
-        if not self.is_last or _is_applied(self.before) or not is_of_table(after):
+        if not self.is_last or _is_applied(self.before) or after is None or is_of_schema(after):
             return None
         model = after.declared or next(reversed(after.attempted), None)
         return model if after.change is not None and after.change.is_new else None
 
     def why_not_dropped(self, capabilities: Capabilities) -> str | None:
         """Return why the platform does not drop the table that the run created; None if it does."""
-        catalog = self.name.catalog
-        return capabilities.refusal(Feature.TABLE_REMOVAL, catalog) if self.created else None
+        is_table = isinstance(self.created, Table)
+        return capabilities.refusal(Feature.TABLE_REMOVAL, self.name.catalog) if is_table else None
 
     def refusals(self, capabilities: Capabilities) -> Iterator[RefusedError]:
         """Yield why it cannot be undone, as far as the records tell."""
-        if self.after is None:
-            assert isinstance(self.name, QualifiedName)  # a run removes no schema
+        if self.after is None and self.other is not None:
+            return
+        if self.after is None and isinstance(self.name, QualifiedName):
             undrop = sql_undrop_table(sql_name(self.name))
             way_out = (
                 f"{undrop} brings it back, by default for seven days."
@@ -232,7 +237,7 @@ class _RunChange:
             yield _refusal(self.name, "the run dropped it, or its record was removed", way_out)
         elif not self.is_last:
             yield _changed_since(self.name, self.later.run if self.later else None)
-        elif is_of_table(self.after) and not _is_applied(self.before) and not self.created:
+        elif not (_is_applied(self.before) or self.created or isinstance(self.name, SchemaName)):
             yield _refusal(self.name, "no run had recorded it before, and what it was is not known")
         elif why := self.why_not_dropped(capabilities):
             reason = f"the run created it, and the backend {capabilities.name} drops no tables: {why}"
@@ -254,10 +259,10 @@ def _changes(past: PastRun, current: Mapping[str, AnyRecord]) -> Iterator[_RunCh
     renamed = set()
     for key, after in sorted(past.changed.items()):
         now, before = current.get(key), past.record_before(key)
-        renamed |= {str(before.name)} if before else set()
+        renamed |= {(before.kind, str(before.name))} if before else set()
         yield _RunChange(name=after.name, run=past.run, before=before, after=after, now=now)
     for removed in past.removed.values():
-        if str(removed.name) not in renamed:
+        if (removed.kind, str(removed.name)) not in renamed:
             yield _RunChange(name=removed.name, run=past.run, before=removed, after=None, now=None)
 
 

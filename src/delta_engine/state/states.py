@@ -24,6 +24,7 @@ from delta_engine.models import (
     QualifiedName,
     Reference,
     RowFilter,
+    Schema,
     SchemaName,
     SecurableName,
     Table,
@@ -163,6 +164,18 @@ class SchemaState:
 
 
 ABSENT_SCHEMA = SchemaState(exists=False)
+
+
+def schema_state_of(schema: Schema) -> SchemaState:
+    """Return the state of a schema that is exactly as its model declares it."""
+    return SchemaState(
+        comment=schema.comment or "",
+        tags=schema.tags,
+        owner=schema.owner,
+        grants=schema.grants,
+        predictive_optimization=schema.predictive_optimization,
+    )
+
 
 _Defined = TypeVar("_Defined", bound=Function | AbacPolicy)
 

@@ -53,6 +53,8 @@ def _events(statement: statements.Statement) -> Iterator[tuple[str, Path]]:
     match statement:
         case statements.DropTable(path):
             yield "deleteTable", path
+        case statements.DropFunction(path):
+            yield "deleteFunction", path
         case statements.DropSchema(path):
             yield "deleteSchema", path
         case statements.Grant(_, path) | statements.Revoke(_, path):

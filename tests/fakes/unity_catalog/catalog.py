@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 from threading import Lock
 from typing import Any
 
@@ -383,7 +384,8 @@ class FakeUnityCatalog:
     def _create_function(self, path: Path, state: FunctionState, replaces: bool) -> None:
         key = _dotted(path, 3)
         self._schema(path[:2])
-        former = self.functions.get(key)
+        former, now = self.functions.get(key), datetime.now(timezone.utc)  # of the clock, as deployments are
+        state = replace(state, audit=Audit(altered_at=now, altered_by=self.user))
         if former is None:
             self.functions[key] = replace(functions.created(key, state), owner=self.user)
             return
