@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases.documentation import DOCS
 from tests.projects.catalog_project import CatalogProject
 
 ID = "{name: id, type: bigint, nullable: false}"
@@ -209,6 +210,23 @@ def test_two_functions_of_one_name_are_refused_and_a_table_of_that_name_is_not(
     declare(project, table(f"mask: {MASK}"), functions=function() + same)
     project.sync()
     assert project.run("plan --detailed-exitcode").code == 0
+
+
+def test_the_chain_of_the_page_is_one_sync(catalog_project: CatalogProject) -> None:
+    page = (DOCS / "governance.md").read_text("utf-8")
+    models = page.split("```yaml\n# conf/models/governance.yml\n")[1].split("```")[0]
+    catalog_project.models.write_text(models)
+    catalog_project.sync()
+    assert sorted(catalog_project.catalog.functions) == [MASK]
+    assert [each.name for each in catalog_project.catalog.policies] == ["mask_pii"]
+    assert catalog_project.run("plan --detailed-exitcode").code == 0
+    catalog_project.models.write_text(models.replace("'***'", "'###'"))
+    message = refused(catalog_project)
+    assert (
+        "would change what readers see of dev.sales.buyers.mail, dev.sales.leads.mail (policy mask_pii"
+        in message
+    )
+    catalog_project.sync("--allow change_protection")
 
 
 def test_a_doubtful_body_is_noted(project: CatalogProject) -> None:
