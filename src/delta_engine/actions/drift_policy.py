@@ -10,7 +10,7 @@ from typing import Final
 
 from delta_engine.actions.policy import matches_any, matches_glob
 from delta_engine.errors import SourceLocation
-from delta_engine.models import SecurableName
+from delta_engine.models import PolicyName, SecurableName
 
 
 @unique
@@ -124,8 +124,8 @@ class IgnoreEntry:
     """Known drift that reports ignore until a date.
 
     Args:
-        resource: a glob for `table.<catalog>.<schema>.<table>`, `schema.<catalog>.<schema>`, or the name alone
-            (`policy.matches_any`).
+        resource: a glob for the kind and key of a securable, such as `table.<catalog>.<schema>.<table>`, or for its
+            name alone (`policy.matches_any`).
         fields: globs for the kind or field of a finding.
         expires: the last day, UTC; None for no end.
     """
@@ -142,7 +142,10 @@ class IgnoreEntry:
 
     def matches(self, name: SecurableName, kind: DriftKind, field: str) -> bool:
         """Whether the entry covers a finding, expired or not."""
-        glob = self.resource.lower().removeprefix(f"{name.kind}.")
+        resource = self.resource.lower()
+        if isinstance(name, PolicyName) and resource.startswith(f"{name.scope.kind.value}."):
+            return False  # the entry is about what the policy is on
+        glob = resource.removeprefix(f"{name.kind}.")
         return matches_any(name, [glob]) and _matches_field(self.fields, kind, field)
 
 

@@ -18,7 +18,7 @@ from delta_engine.config.conf_folder import environments
 from delta_engine.config.policies import load_ignored_drift
 from delta_engine.config.settings import load_settings
 from delta_engine.errors import ConfigError
-from delta_engine.models import QualifiedName
+from delta_engine.models import FunctionName, PolicyName, PolicyScope, QualifiedName
 from tests.builders.models import ORDERS
 from tests.projects.commandline import CommandLine
 
@@ -63,6 +63,33 @@ def test_an_entry_without_a_date_never_expires() -> None:
 def test_entries_match_by_resource_and_field(resource: str, fields: list[str], is_match: bool) -> None:
     matches = entry(resource, *fields).matches(ORDERS, DriftKind.COLUMN_TYPE, "column amount type")
     assert matches is is_match
+
+
+@pytest.mark.parametrize(
+    ("resource", "is_match"),
+    [
+        ("policy.schema.dev.sales.mask_pii", True),
+        ("policy.*.mask_pii", True),
+        ("dev.sales.*", True),
+        ("mask_pii", True),
+        ("schema.dev.*", False),
+        ("schema.dev.sales.mask_pii", False),
+        ("function.dev.sales.mask_pii", False),
+    ],
+)
+def test_entries_of_schemas_and_tables_do_not_match_the_policies_on_them(
+    resource: str, is_match: bool
+) -> None:
+    policy = PolicyName(PolicyScope("schema", "dev.sales"), "mask_pii")
+    assert entry(resource).matches(policy, DriftKind.POLICY_CHANGED, "to") is is_match
+    on_table = PolicyName(PolicyScope("table", "dev.sales.orders"), "mask_pii")
+    assert not entry("table.dev.sales.*").matches(on_table, DriftKind.POLICY_DELETED, "policy")
+
+
+def test_entries_name_functions() -> None:
+    function = FunctionName("dev", "sales", "orders")
+    for resource, is_match in (("function.dev.sales.*", True), ("sales.orders", True), ("table.*", False)):
+        assert entry(resource).matches(function, DriftKind.FUNCTION_BODY, "body") is is_match
 
 
 def test_names_match_themselves_whatever_their_characters_mean_in_a_glob() -> None:
