@@ -1,7 +1,7 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Sync
-# MAGIC Applies the declared tables to the catalog. The job sets the widgets. By hand, the notebook shows the plan.
+# MAGIC Applies the declared models to the catalog. The job sets the widgets. By hand, the notebook shows the plan.
 
 # COMMAND ----------
 

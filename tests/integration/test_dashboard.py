@@ -15,7 +15,14 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.drift.drift_report import DriftReport, ResourceDrift
 from delta_engine.drift.drifted_resources import Attribution, Finding
 from delta_engine.orchestrate.histories import DRIFT_HISTORY, RUN_HISTORY, DriftHistory, RunHistory
-from delta_engine.report.run_report import RunError, RunReport, RunStatus, TableRun, TableStatus
+from delta_engine.report.run_report import (
+    ResourceRun,
+    RunError,
+    RunReport,
+    RunStatus,
+    TableRun,
+    TableStatus,
+)
 from tests.bundle.dashboard_files import QUERIES, columns, widget_queries
 from tests.fakes.recording_sql_runner import ScriptedSqlRunner
 
@@ -47,9 +54,10 @@ def report(environment: str, *findings: Finding, hours_ago: int) -> DriftReport:
 
 
 def run(run_id: str, *, hours_ago: int, failed: bool) -> RunReport:
-    """Return a run that changed one table, and maybe failed with another."""
+    """Return a run that changed one table, and maybe failed with another, and with a function."""
     error = RunError(message="ask ann", error_class="INSUFFICIENT_PERMISSIONS", sql="ALTER TABLE b")
     broken = TableRun(table="dev.silver.b", status=TableStatus.FAILED, seconds=0.5, error=error)
+    function = ResourceRun(resource="function.dev.silver.mask", status=TableStatus.FAILED, error=error)
     done = TableRun(table="dev.silver.a", status=TableStatus.CHANGED, seconds=1.5, is_verified=True)
     started = NOW - timedelta(hours=hours_ago)
     return RunReport(
@@ -67,6 +75,7 @@ def run(run_id: str, *, hours_ago: int, failed: bool) -> RunReport:
         platform_version="databricks sql",
         counts={"statements": 1, "retries": 0, "failed": int(failed), "skipped": 0},
         tables=(done, broken) if failed else (done,),
+        others=(function,) if failed else (),
     )
 
 
@@ -126,11 +135,13 @@ def test_the_dashboard_shows_what_the_history_has(history: SparkSqlRunner) -> No
     changes = {row["changed_by"]: row["first_reported"] == row["last_reported"] for row in shown["changes"]}
     assert changes == {"ana": False, "ben": True}
     runs = [(row["status"], row["tables"], row["failed"], row["run_by"]) for row in shown["runs"]]
-    assert runs == [("partial", 2, 1, "ci"), ("partial", 2, 1, "ci")]
+    assert runs == [("partial", 2, 2, "ci"), ("partial", 2, 2, "ci")]
     unfinished = [
         (row["table_name"], row["error_class"], row["statement"]) for row in shown["unfinished-tables"]
     ]
-    assert unfinished == [("dev.silver.b", "INSUFFICIENT_PERMISSIONS", "ALTER TABLE b")]
+    assert unfinished == [
+        (name, "INSUFFICIENT_PERMISSIONS", "ALTER TABLE b") for name in ("dev.silver.b", "dev.silver.mask")
+    ]
 
 
 @pytest.mark.parametrize("name", QUERIES)

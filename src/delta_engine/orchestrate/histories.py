@@ -25,16 +25,13 @@ RUN_HISTORY: Final = "run_history"
 """The table's name, in the schema of the deployment state: the bundle's dashboard queries it."""
 
 _RUN_COMMENT: Final = (
-    "Delta Engine: what every run did. A run's row is written after those of its schemas and tables; such without one "
-    "belong to a run that broke off."
+    "Delta Engine: what every run did. A run's row is written after those of its parts; parts without one belong to "
+    "a run that broke off."
 )
 
 _RUN_COLUMNS: Final = {
-    "row_type": ("string", "run: what a run counted. schema, table: what became of one of them."),
-    "run_id": (
-        "string",
-        "The run; the same for its schemas and tables. The deployment state has it as its write_id.",
-    ),
+    "row_type": ("string", "run: what a run counted. schema, function, policy, table: its result."),
+    "run_id": ("string", "The run; the same for its parts. The deployment state has it as its write_id."),
     "environment": ("string", "The environment that was deployed to."),
     "operation": ("string", "What was run, such as sync."),
     "started_at": ("timestamp", "When the run had the lock."),
@@ -56,11 +53,11 @@ _RUN_COLUMNS: Final = {
     "engine_version": ("string", "Runs: the engine's version."),
     "platform_version": ("string", "Runs: the platform's version."),
     "tables": ("bigint", "Runs: tables of the plan."),
-    "failed": ("bigint", "Runs: schemas and tables that failed, or depend on one."),
-    "table_name": ("string", "Tables: catalog.schema.table. Schemas: catalog.schema."),
+    "failed": ("bigint", "Runs: parts that failed, or depend on one."),
+    "table_name": ("string", "Its name, such as catalog.schema.table."),
     "error": ("string", "Why it is not done, or, runs, could not be recorded; null if it is."),
-    "error_class": ("string", "Schemas and tables: the platform's error condition."),
-    "statement": ("string", "Schemas and tables: the statement that was refused."),
+    "error_class": ("string", "Parts: the platform's error condition."),
+    "statement": ("string", "Parts: the statement that was refused."),
 }
 """Type and comment by name."""
 
