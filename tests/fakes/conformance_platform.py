@@ -17,7 +17,6 @@ from tests.fakes.warehouse_sql import SmallTables
 USER = "ann@example.com"
 TARGET = "dev.scratch"
 
-_FUNCTION = re.compile(r"(CREATE|DROP) FUNCTION (?:IF EXISTS )?(`\w+`\.`\w+`\.`\w+`)")
 _SCHEMA = re.compile(r"DROP SCHEMA IF EXISTS `(\w+)`\.`(\w+)` RESTRICT")
 _SMALL = re.compile(r"`[^`]*_merge`")
 
@@ -29,13 +28,11 @@ class ConformancePlatform:
     Args:
         catalog: holds the tables.
         faults: called before each statement; one that raises refuses it.
-        functions: the functions that there are.
         statements: everything that was sent.
     """
 
     catalog: FakeUnityCatalog = field(default_factory=lambda: FakeUnityCatalog([TARGET]))
     faults: list[Callable[[str], None]] = field(default_factory=list)
-    functions: set[str] = field(default_factory=set)
     statements: list[str] = field(default_factory=list)
     small: SmallTables = field(default_factory=SmallTables)
 
@@ -47,9 +44,6 @@ class ConformancePlatform:
             raise StatementError(
                 "it is read-only", sql=sql, error_class="INSUFFICIENT_PERMISSIONS", sql_state="42501"
             )
-        if match := _FUNCTION.match(sql):
-            (self.functions.add if match[1] == "CREATE" else self.functions.discard)(match[2])
-            return ()
         if match := _SCHEMA.match(sql):
             self.catalog.schemas.pop(f"{match[1]}.{match[2]}", None)
             return ()
@@ -60,7 +54,8 @@ class ConformancePlatform:
     def leftovers(self) -> list[str]:
         """Return the scratch objects that are there, and the tables beside them."""
         schemas = [name for name in self.catalog.schemas if name != TARGET]
-        return [*self.catalog.tables, *sorted(self.functions), *schemas]
+        policies = [policy.name for policy in self.catalog.policies]
+        return [*self.catalog.tables, *sorted(self.catalog.functions), *policies, *schemas]
 
     def list(
         self, catalog_name: str, schema_name: str, *, include_browse: bool | None = None

@@ -5,8 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from delta_engine.models import QualifiedName, Schema, SchemaName, SecurableName, Table
+from typing_extensions import assert_never
+
+from delta_engine.models import (
+    AbacPolicy,
+    Function,
+    FunctionName,
+    PolicyName,
+    QualifiedName,
+    Schema,
+    SchemaName,
+    SecurableName,
+    Table,
+)
 from delta_engine.state.catalog_reader import Other, PlatformReader
+from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState
+from delta_engine.state.policy_states import ABSENT_POLICY, PolicyState
 from delta_engine.state.states import ABSENT, ABSENT_SCHEMA, CatalogState, SchemaState, TableState
 from delta_engine.state.table_queries import TableVersion
 
@@ -22,6 +36,8 @@ class LastRead:
         self._reader = reader
         self._tables: dict[str, TableState] = {}
         self._schemas: dict[str, SchemaState] = {}
+        self._functions: dict[str, FunctionState] = {}
+        self._policies: dict[str, PolicyState] = {}
         self._listed: dict[str, QualifiedName] = {}
         for name in absent:
             match name:
@@ -29,26 +45,28 @@ class LastRead:
                     self._tables[name.key] = ABSENT
                 case SchemaName():
                     self._schemas[name.key] = ABSENT_SCHEMA
+                case FunctionName():
+                    self._functions[name.key] = ABSENT_FUNCTION
+                case PolicyName():
+                    self._policies[name.key] = ABSENT_POLICY
 
     def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
-        """Return the states of securables, functions and policies always read again; see `PlatformReader.snapshot`."""
-        schemas = [model for model in others if isinstance(model, Schema)]
-        governed = [model for model in others if not isinstance(model, Schema)]
+        """Return the states of securables; see `PlatformReader.snapshot`."""
         unread = [model for model in models if model.key not in self._tables]
-        unread_schemas = [schema for schema in schemas if schema.key not in self._schemas]
-        read = CatalogState(tables={})
-        if unread or unread_schemas or governed:
-            read = self._reader.snapshot(unread, [*unread_schemas, *governed])
-            self._keep(read)
+        unread_others = [model for model in others if model.key not in self._kept(model)]
+        if unread or unread_others:
+            self._keep(self._reader.snapshot(unread, unread_others))
         asked = {model.key: self._tables[model.key] for model in models}
+        schemas = [model for model in others if isinstance(model, Schema)]
         above = {*(schema.key for schema in schemas), *(key.rpartition(".")[0] for key in asked)}
         schema_states = {key: self._schemas[key] for key in above if key in self._schemas}
-        return replace(
-            read,
+        return CatalogState(
             tables=asked,
             missing_schemas=frozenset(_pair(key) for key, state in schema_states.items() if not state.exists),
             schema_states={key: state for key, state in schema_states.items() if state.exists},
             other_tables=tuple(self._listed[key] for key in sorted(self._listed) if key not in asked),
+            functions=self._functions,
+            policies=self._policies,
         )
 
     def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
@@ -61,20 +79,34 @@ class LastRead:
         self._keep(observed)
         return replace(observed, tables={model.key: observed.tables[model.key] for model in models})
 
+    def _kept(self, model: Other) -> Mapping[str, object]:
+        match model:
+            case Schema():
+                return self._schemas
+            case Function():
+                return self._functions
+            case AbacPolicy():
+                return self._policies
+        assert_never(model)
+
     def existing(self, names: Iterable[QualifiedName]) -> tuple[QualifiedName, ...]:
         """Return the tables that existed when they were read last."""
         return tuple(name for name in names if self._tables.get(name.key, ABSENT).exists)
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Read some tables and schemas again when they are needed next."""
+        """Read some securables again when they are needed next."""
         for key in keys:
             self._tables.pop(key, None)
             self._schemas.pop(key, None)
+            self._functions.pop(key, None)
+            self._policies.pop(key, None)
             self._listed.pop(key, None)
 
     def _keep(self, observed: CatalogState) -> None:
         self._tables |= observed.tables
         self._schemas |= observed.schema_states
+        self._functions |= observed.functions
+        self._policies |= observed.policies
         self._schemas |= {".".join(pair): ABSENT_SCHEMA for pair in observed.missing_schemas}
         self._listed |= {name.key: name for name in observed.other_tables}
         self._listed |= {

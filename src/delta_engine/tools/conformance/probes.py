@@ -16,13 +16,31 @@ from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.stores.delta_row import DeltaRow
 from delta_engine.drift.attribution import is_understood
 from delta_engine.errors import CatalogReadError, DeltaEngineError, StatementError
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import AbacPolicy, Function, QualifiedName, Table
 from delta_engine.sql.columns import sql_drop_columns
+from delta_engine.sql.functions import (
+    function_securable,
+    sql_create_function,
+    sql_set_function_tag,
+    sql_unset_function_tag,
+)
+from delta_engine.sql.governance import (
+    sql_grant,
+    sql_row_filter,
+    sql_set_owner,
+    sql_set_row_filter,
+    sql_set_tags,
+    sql_show_grants,
+)
+from delta_engine.sql.policies import sql_create_policy, sql_describe_policy
+from delta_engine.sql.tag_conditions import is_same_condition
 from delta_engine.sql.text import quote_ident
+from delta_engine.state.policy_states import PolicyState
 from delta_engine.state.table_queries import Commit
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.details import TableDetails
 from delta_engine.state.unity_catalog.information_schema import TABLE_PRIVILEGES, View, by_table
+from delta_engine.state.unity_catalog.policy_descriptions import described_policy
 from delta_engine.tools.conformance.report import ErrorForm, Holds
 from delta_engine.tools.conformance.rounds import Rounds
 from delta_engine.tools.conformance.scratch_tables import TAGGED_COLUMN, scratch_table
@@ -268,6 +286,106 @@ def _effective_policies(rounds: Rounds) -> Answer:
     return holds, [f"policies that reach a scratch table: {len(policies)}"]
 
 
+def _scratch_function(rounds: Rounds, name: str) -> Function | None:
+    """Return the model of a scratch function as its group's last step declared it; None unless it exists."""
+    functions = rounds.reader.snapshot([]).functions
+    models = (model for walk in rounds.walks for step in walk.group.steps for model in step.governance)
+    key = rounds.objects.place.qualified(name).key
+    declared = [model for model in models if isinstance(model, Function) and model.key == key]
+    exists = key in functions and functions[key].exists
+    return declared[-1] if declared and exists else None
+
+
+def _scratch_policy(rounds: Rounds) -> AbacPolicy | None:
+    policies = rounds.reader.snapshot([]).policies
+    models = (model for walk in rounds.walks for step in walk.group.steps for model in step.governance)
+    declared = [model for model in models if isinstance(model, AbacPolicy)]
+    present = [model for model in declared if model.key in policies and policies[model.key].exists]
+    return present[-1] if present else None
+
+
+_NO_FUNCTION: Final = "there is no scratch function"
+_NO_POLICY: Final = "there is no scratch policy"
+
+
+def _replaced_function(rounds: Rounds) -> Answer:
+    """Grant EXECUTE, replace the function by itself, and read its grants."""
+    function, user = _scratch_function(rounds, "masked"), rounds.objects.place.user
+    if function is None:
+        return Holds.CANNOT_TELL, [_NO_FUNCTION]
+    securable, run = function_securable(function.qualified_name), rounds.backend.runner.run
+    run(sql_grant(securable, ["EXECUTE"], user))
+    run(sql_create_function(function, replaces=True))
+    left = [row for row in run(sql_show_grants(securable)) if "EXECUTE" in map(str, row.values())]
+    return Holds.YES if left else Holds.NO, [f"grants of EXECUTE after CREATE OR REPLACE: {len(left)}"]
+
+
+def _owned_function(rounds: Rounds) -> Answer:
+    function = _scratch_function(rounds, "masked")
+    if function is None:
+        return Holds.CANNOT_TELL, [_NO_FUNCTION]
+    sql = sql_set_owner(function_securable(function.qualified_name), rounds.objects.place.user)
+    refusal = _attempted(rounds, sql)
+    return Holds.NO if refusal else Holds.YES, [f"ALTER FUNCTION … OWNER TO: {_described(refusal)}"]
+
+
+def _tagged_function(rounds: Rounds) -> Answer:
+    function = _scratch_function(rounds, "masked")
+    if function is None:
+        return Holds.CANNOT_TELL, [_NO_FUNCTION]
+    tag = rounds.objects.place.tag
+    set_tag = _attempted(rounds, sql_set_function_tag(function.qualified_name, tag, "it's"))
+    findings = [f"SET TAG ON FUNCTION: {_described(set_tag)}"]
+    if set_tag is None:
+        unset = _attempted(rounds, sql_unset_function_tag(function.qualified_name, tag))
+        findings.append(f"UNSET TAG ON FUNCTION: {_described(unset)}")
+    return Holds.NO if set_tag else Holds.YES, findings
+
+
+def _described_policy(rounds: Rounds) -> Answer:
+    """Compare the description of a policy with its model, and name the titles that the platform shows."""
+    policy = _scratch_policy(rounds)
+    if policy is None:
+        return Holds.CANNOT_TELL, [_NO_POLICY]
+    rows = rounds.backend.runner.run(sql_describe_policy(policy.qualified_name))
+    titles = sorted(str(next(iter(row.values()), "")).strip() for row in rows)
+    findings = [f"titles: {', '.join(titles)}"]
+    try:
+        described = described_policy(rows)
+    except CatalogReadError as refusal:
+        return Holds.NO, [*findings, str(refusal)]
+    is_same = isinstance(described, PolicyState) and all(
+        is_same_condition(condition, described.match.get(alias)) for alias, condition in policy.match.items()
+    )
+    return Holds.YES if is_same and described else Holds.NO, findings
+
+
+def _filter_and_policy(rounds: Rounds) -> Answer:
+    """Let a row filter and a policy of the same function and argument meet on a table, and query it."""
+    policy = _scratch_policy(rounds)
+    tables = rounds.reader.existing([rounds.objects.place.qualified("policed")])
+    if policy is None or not tables:
+        return Holds.CANNOT_TELL, [_NO_POLICY]
+    table = rounds.backend.addressing.table(tables[0])
+    region = rounds.objects.place.qualified("region")
+    for sql in (
+        sql_set_tags(f"TABLE {table}", {rounds.objects.place.tag: "1"}, "region"),
+        sql_set_row_filter(table, sql_row_filter(region, ["region"])),
+    ):
+        rounds.backend.runner.run(sql)
+    refusal = _attempted(rounds, f"SELECT count(*) AS rows FROM {table}")
+    return Holds.NO if refusal else Holds.YES, [f"a query of the table: {_described(refusal)}"]
+
+
+def _unknown_principal(rounds: Rounds) -> Answer:
+    policy = _scratch_policy(rounds)
+    if policy is None:
+        return Holds.CANNOT_TELL, [_NO_POLICY]
+    stranger = replace(policy, to=(f"{rounds.objects.place.missing_catalog}_group",))
+    refusal = _attempted(rounds, sql_create_policy(stranger, replaces=True))
+    return Holds.YES if refusal else Holds.NO, [f"TO an unknown group: {_described(refusal)}"]
+
+
 PROBES: Final = (
     Probe(
         name="forbidden statements",
@@ -322,5 +440,47 @@ PROBES: Final = (
         assumption="It does, for a principal that owns the table.",
         ask=_effective_policies,
         needs=(*_UNITY_CATALOG, Feature.ROW_FILTERS),
+    ),
+    Probe(
+        name="replaced function",
+        question="Which grants does a function have after CREATE OR REPLACE?",
+        assumption="It keeps them. The engine restores them in the same step either way.",
+        ask=_replaced_function,
+        needs=(Feature.FUNCTIONS, Feature.GRANTS),
+    ),
+    Probe(
+        name="owner of a function",
+        question="Does ALTER FUNCTION … OWNER TO work?",
+        assumption="It does, for an owner that gives the function to itself.",
+        ask=_owned_function,
+        needs=(Feature.FUNCTIONS, Feature.OWNERS),
+    ),
+    Probe(
+        name="tags of functions",
+        question="Does a function take a tag whose value has a quote?",
+        assumption="SET TAG ON FUNCTION and UNSET TAG ON FUNCTION take keys and values as quoted identifiers.",
+        ask=_tagged_function,
+        needs=(Feature.FUNCTIONS, Feature.FUNCTION_TAGS),
+    ),
+    Probe(
+        name="described policy",
+        question="Which titles does DESCRIBE POLICY show, and what do they say?",
+        assumption="Those that the engine reads, with the conditions as they were submitted or as hasTag.",
+        ask=_described_policy,
+        needs=(Feature.POLICIES,),
+    ),
+    Probe(
+        name="filter and policy",
+        question="Can a table be queried that has a row filter and a policy of the same function and argument?",
+        assumption="It can, so that a filter or mask moves to a policy in one plan.",
+        ask=_filter_and_policy,
+        needs=(Feature.POLICIES, Feature.ROW_FILTERS),
+    ),
+    Probe(
+        name="unknown principal",
+        question="Does CREATE POLICY refuse a group that does not exist?",
+        assumption="It does.",
+        ask=_unknown_principal,
+        needs=(Feature.POLICIES,),
     ),
 )

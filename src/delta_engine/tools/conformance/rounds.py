@@ -17,7 +17,7 @@ from delta_engine.errors import CatalogReadError, RefusedError, StatementError, 
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import FunctionName, PolicyName, QualifiedName, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import plan_sync
@@ -26,6 +26,7 @@ from delta_engine.orchestrate.runs import UNREADABLE, Environment, PlannedRun, o
 from delta_engine.ownership.recorded import Status, resource_key
 from delta_engine.state.catalog_reader import bare_model
 from delta_engine.state.states import CatalogState
+from delta_engine.telemetry.visible import plural
 from delta_engine.tools.conformance.last_read import LastRead, NoVersions
 from delta_engine.tools.conformance.report import CheckStatus, GroupReport, StepReport
 from delta_engine.tools.conformance.scratch_objects import ScratchObjects, former_names
@@ -174,7 +175,9 @@ class Rounds:
         """
         begun = [walk for walk in walks if walk.begins(position)]
         places = {
-            f"{str(name).rpartition('.')[2]}`": walk.reports[-1].name
+            f"{name.policy if isinstance(name, PolicyName) else str(name).rpartition('.')[2]}`": walk.reports[
+                -1
+            ].name
             for walk in begun
             for name in walk.group.names
         }
@@ -220,7 +223,12 @@ class Rounds:
             self.reader.forget(name.key for name in former_names(planned.plan))
             applied = apply_planned(run, planned, control=self.control)
         self.objects.end(planned.plan, applied.outcomes)
-        present = [outcome for outcome in applied.outcomes if outcome.kind is not OutcomeKind.DROPPED]
+        present = [
+            outcome
+            for outcome in applied.outcomes
+            if outcome.kind is not OutcomeKind.DROPPED
+            and (outcome.failure or not isinstance(outcome.name, FunctionName | PolicyName))
+        ]
         self.reader.forget(outcome.name.key for outcome in present if not outcome.is_verified)
         for walk in walks:
             walk.note_actions(planned.compiled)
@@ -240,11 +248,17 @@ class Rounds:
             walk.settle(CheckStatus.SKIPPED, [self.log.limit_reached])
         elif failures:
             walk.settle(CheckStatus.REFUSED, lines)
-        creates_schema = walk.group.makes_schema and Operation.CREATE in {
-            step.operation for step in walk.own(plan)
+        created = {step.name.kind for step in walk.own(plan) if step.operation is Operation.CREATE} - {
+            "table"
         }
-        if failures and creates_schema and all(is_forbidden(failure) for _, failure in failures):
-            walk.skipped = f"the run could not create a schema of its own: {'; '.join(lines)}"
+        is_of_rights = all(is_forbidden(failure) or not failure.sql for _, failure in failures)
+        if failures and created and is_of_rights:
+            what = (
+                "a schema of its own"
+                if walk.group.makes_schema
+                else " and ".join(map(plural, sorted(created)))
+            )
+            walk.skipped = f"the run could not create {what}: {'; '.join(lines)}"
 
     def _read_back(self, walks: Sequence[Walk]) -> None:
         for repeats in range(MOST_READS):
@@ -280,10 +294,9 @@ class Rounds:
 
     def _environment(self, walks: Iterable[Walk]) -> Environment:
         """Return the environment in which only the tables that the steps remove are undeclared ones."""
-        schemas = [schema for walk in walks for schema in walk.step.schemas]
         return replace(
             self.environment,
-            others=tuple(schemas),
+            others=tuple(model for walk in walks for model in (*walk.step.schemas, *walk.step.governance)),
             owns=tuple(str(name) for walk in walks for name in walk.step.removed),
         )
 
@@ -308,7 +321,7 @@ def _lines_by_group(
     lines: dict[str, list[str]] = {}
     for refusal in error.refusals:
         line = str(refusal) if isinstance(refusal, CatalogReadError) else f"not planned: {refusal}"
-        key = (refusal.table or "").lower()
+        key = (refusal.table or (refusal.securable or "").partition(" ")[2]).lower()
         of_table = [walk for walk in walks if key in walk.keys]
         for walk in of_table or walks:
             lines.setdefault(walk.group.name, []).append(line)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from delta_engine.actions import TablePlan
+from delta_engine.actions import Create, TablePlan
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.cancellation import Stop
@@ -17,15 +17,29 @@ from delta_engine.backends.error_conditions import is_missing_table
 from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, of_schemas, of_tables
+from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind, of_tables
 from delta_engine.execute.statement_runner import StatementRunner
-from delta_engine.models import QualifiedName, SchemaName, SecurableName
-from delta_engine.models.functions import Function, FunctionName, Parameter
+from delta_engine.models import (
+    Function,
+    FunctionName,
+    Parameter,
+    PolicyName,
+    QualifiedName,
+    SchemaName,
+    SecurableName,
+)
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.sql.functions import sql_create_function, sql_drop_function_if_exists
+from delta_engine.sql.policies import sql_drop_policy
 from delta_engine.sql.tables import sql_drop_empty_schema, sql_drop_table
 from delta_engine.tools.conformance.report import CleanUpReport
-from delta_engine.tools.conformance.scratch_tables import PREFIX, ROW_FUNCTION, VALUE_FUNCTION, ScratchPlace
+from delta_engine.tools.conformance.scratch_tables import (
+    PREFIX,
+    ROW_FUNCTION,
+    SCRATCH_FUNCTIONS,
+    VALUE_FUNCTION,
+    ScratchPlace,
+)
 
 _FUNCTIONS: Final = {
     ROW_FUNCTION: ("BIGINT", "BOOLEAN", "true"),
@@ -54,16 +68,19 @@ class ScratchObjects:
         self.created |= {step.name for step in plan.steps}
 
     def end(self, plan: TablePlan, outcomes: Sequence[AnyOutcome]) -> None:
-        """Note what an apply dropped and renamed, and which schema the platform refused to create."""
+        """Note what an apply dropped and renamed, and which schema and policies the platform refused to create."""
         self.created -= {outcome.name for outcome in outcomes if outcome.kind is OutcomeKind.DROPPED}
         if not any(outcome.failure for outcome in of_tables(outcomes)):
             self.created -= {*former_names(plan)}
-        if plan.create_schemas:
-            self.created -= {
-                outcome.name
-                for outcome in of_schemas(outcomes)
-                if outcome.failure and not outcome.failure.is_outcome_unknown
-            }
+        new = {change.name for change in plan.changes if isinstance(change, Create)}
+        self.created -= {
+            outcome.name
+            for outcome in outcomes
+            if isinstance(outcome.name, SchemaName | PolicyName)
+            and outcome.name in new
+            and outcome.failure
+            and not outcome.failure.is_outcome_unknown
+        }
 
     def create_function(self, name: str) -> None:
         """Create a scratch function, tracked even without an answer; raises StatementError or OSError."""
@@ -95,11 +112,16 @@ class ScratchObjects:
         return CleanUpReport(dropped=dropped, left=left, files=files)
 
     def _drops(self) -> Iterator[tuple[SecurableName, str]]:
+        for policy in self.created:
+            if isinstance(policy, PolicyName):
+                yield policy, sql_drop_policy(policy)
         tables = {name for name in self.created if isinstance(name, QualifiedName)}
         for name in sorted({*tables, *self._listed()}, key=lambda name: name.key):
             yield name, _drop_statement(self.backend, name)
-        for function in self.functions:
-            yield function, sql_drop_function_if_exists(FunctionName(*function.parts))
+        made = {name for name in self.created if isinstance(name, FunctionName)}
+        made |= {FunctionName(*function.parts) for function in self.functions}
+        for function in sorted(made):
+            yield function, sql_drop_function_if_exists(function)
         for schema in self.created:
             if isinstance(schema, SchemaName):
                 yield schema, sql_drop_empty_schema(schema.catalog, schema.schema)
@@ -154,7 +176,8 @@ def _drops_of(
     yield from (_drop_statement(backend, name) for name in tables)
     if not place.refusals(backend.capabilities, Feature.ROW_FILTERS):
         yield from (
-            sql_drop_function_if_exists(FunctionName(*other.qualified(name).parts)) for name in _FUNCTIONS
+            sql_drop_function_if_exists(FunctionName(*other.qualified(name).parts))
+            for name in SCRATCH_FUNCTIONS
         )
     if not place.refusals(backend.capabilities, Feature.SCHEMA_METADATA):
         yield sql_drop_empty_schema(other.scratch_schema.catalog, other.scratch_schema.schema)

@@ -1,4 +1,4 @@
-"""The scratch tables and the scratch schema of a run, as data. Together they need every statement of the engine.
+"""The scratch tables, functions, policies and schema of a run, as data: they need every statement of the engine.
 
 Groups are independent, so that a refusal in one does not stop the others. A test fails while an action, a kind of
 statement or a feature has no group.
@@ -15,16 +15,22 @@ from delta_engine.aspects import SCHEMA_FACETS, TABLE_FACETS
 from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.models import (
     AUTO,
+    AbacPolicy,
     CheckConstraint,
     Column,
     ColumnMask,
     ForeignKey,
+    Function,
     Identity,
+    Parameter,
+    PolicyFilter,
+    PolicyScope,
     PrimaryKey,
     QualifiedName,
     RowFilter,
     Schema,
     SchemaName,
+    SecurableName,
     Table,
 )
 from delta_engine.models.types import AtomicType
@@ -102,6 +108,7 @@ class ScratchStep:
 
     tables: tuple[Table, ...] = ()
     schemas: tuple[Schema, ...] = ()
+    governance: tuple[Function | AbacPolicy, ...] = ()
     removed: tuple[QualifiedName, ...] = ()
 
 
@@ -121,11 +128,10 @@ class Group:
         return any(step.schemas for step in self.steps)
 
     @property
-    def names(self) -> tuple[QualifiedName | SchemaName, ...]:
+    def names(self) -> tuple[SecurableName, ...]:
         """The names of all its objects."""
-        tables = [table.qualified_name for step in self.steps for table in step.tables]
-        schemas = [schema.qualified_name for step in self.steps for schema in step.schemas]
-        return tuple(dict.fromkeys((*tables, *schemas)))
+        models = [model for step in self.steps for model in (*step.tables, *step.schemas, *step.governance)]
+        return tuple(dict.fromkeys(model.qualified_name for model in models))
 
 
 def groups(place: ScratchPlace) -> tuple[Group, ...]:
@@ -137,6 +143,8 @@ def groups(place: ScratchPlace) -> tuple[Group, ...]:
         *_governance(place),
         *_choices(place),
         *_whole_tables(place),
+        _functions(place),
+        _policies(place),
         _scratch_schema(place),
     )
 
@@ -380,6 +388,62 @@ def _whole_tables(place: ScratchPlace) -> tuple[Group, ...]:
             scratch_table(place, "external", location=location),
             lacks="" if location else "no location was named: --external-location URL",
         ),
+    )
+
+
+SCRATCH_FUNCTIONS: Final = (ROW_FUNCTION, VALUE_FUNCTION, "masked", "cleaned", "region")
+"""The functions that a run creates; the last ones by syncs."""
+
+
+def _function(place: ScratchPlace, name: str, returns: str, body: str, **declared: Any) -> Function:
+    return Function(place.catalog, place.schema, place.qualified(name).table, returns, body, **declared)
+
+
+def _functions(place: ScratchPlace) -> Group:
+    """Return functions whose texts a platform may show in other words."""
+    x, n = Parameter("x", "string", comment=_AWKWARD), Parameter("n n", "int", default="1 + 1")
+    masked = partial(_function, place, "masked", "string", parameters=[x, n])
+    cleaned = partial(_function, place, "cleaned", "string", parameters=[x], language="python")
+    user = {place.user: ["EXECUTE"]}
+    bodies = "concat(x,  'it''s', `n n`) -- a note", "CASE WHEN x = '' THEN x\n  ELSE upper(x) END", "x"
+    models = (
+        (
+            masked(bodies[0], comment=_AWKWARD, grants=user),
+            cleaned("if x is None:\n    return None\nreturn x.strip()"),
+        ),
+        (masked(bodies[1], comment="Changed", grants=user), cleaned("return x  # $$", comment="Python")),
+        (masked(bodies[2]), cleaned("return x")),
+    )
+    return Group(
+        name="functions",
+        features=(Feature.FUNCTIONS, Feature.GRANTS),
+        steps=tuple(ScratchStep(governance=step) for step in models),
+    )
+
+
+def _policies(place: ScratchPlace) -> Group:
+    """Return a policy of a table that filters its rows by tags of nothing, so that it hides nothing."""
+    table = scratch_table(place, "policed", ID, Column("region", "string"))
+    region = _function(place, "region", "boolean", "true", parameters=[Parameter("x", "string")])
+    policy = partial(
+        AbacPolicy,
+        f"{PREFIX}{place.run_id}_policy",
+        PolicyScope("table", str(table.qualified_name)),
+        PolicyFilter(str(region.qualified_name), ["r"]),
+        [place.user],
+    )
+    models = (
+        policy(match={"r": f"has_tag('{place.tag}')"}, comment=_AWKWARD),
+        policy(
+            match={"r": f"has_tag_value('{place.tag}', 'it\\'s') OR has_tag('{place.tag}')"},
+            when=f"NOT has_tag('{place.tag}')",
+        ),
+        policy(match={"r": f"has_tag('{place.tag}')"}, comment="Changed"),
+    )
+    return Group(
+        name="policies",
+        features=(Feature.POLICIES, Feature.FUNCTIONS),
+        steps=tuple(ScratchStep(tables=(table,), governance=(region, step)) for step in models),
     )
 
 

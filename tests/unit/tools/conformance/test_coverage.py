@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from delta_engine.aspects import (
-    SCHEMA_ASPECTS,
-    TABLE_ASPECTS,
+    KINDS,
     backfill_actions,
     generated_columns,
     nullability,
@@ -95,8 +94,8 @@ def test_the_actions_of_each_step(report: ConformanceReport, request: pytest.Fix
 
 
 def test_every_action_is_run(report: ConformanceReport) -> None:
-    actions = {action.__name__ for aspect in (*TABLE_ASPECTS, *SCHEMA_ASPECTS) for action in aspect.actions}
-    actions |= {"CreateTable", "DropTable", "CreateSchema"}
+    actions = {action.__name__ for kind in KINDS for aspect in kind.aspects for action in aspect.actions}
+    actions |= {"CreateTable", "DropTable", "CreateSchema", "CreateFunction", "CreatePolicy"}
     run = {action for group in report.groups for step in group.steps for action in step.actions}
     assert actions - run == {action.__name__ for action in NEVER_RUN}
 
@@ -140,7 +139,10 @@ def test_every_feature_has_a_group() -> None:
         catalog="dev", schema="scratch", run_id="0123abcd", user="ann", external_location="s3://b/x"
     )
     covered = {feature for group in groups(place) for feature in group.features}
-    of_no_group = {Feature.STREAMING_TABLES, Feature.MANAGED_CONVERSION, Feature.VOID_WIDENING}
+    of_no_group = {
+        *(Feature.STREAMING_TABLES, Feature.MANAGED_CONVERSION, Feature.VOID_WIDENING),
+        Feature.FUNCTION_TAGS,  # nothing shows them, and a run has no record: a probe sets one
+    }
     assert covered | of_no_group == {*Feature}
 
 
@@ -151,7 +153,7 @@ def test_a_run_stays_small(has_listing: bool) -> None:
     assert clean_up <= KEPT_FOR_DROPS
     spare = 15
     assert len(report.statements) - clean_up <= MOST_STATEMENTS - KEPT_FOR_DROPS - spare
-    assert MOST_STATEMENTS < 400
+    assert MOST_STATEMENTS < 450
 
 
 def test_statements_are_put_down_to_what_sent_them(report: ConformanceReport) -> None:

@@ -20,7 +20,10 @@ from tests.fakes.conformance_platform import TARGET, ConformancePlatform
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 FORBIDDEN = "INSUFFICIENT_PERMISSIONS"
-GROUPS = ("columns", "every type", "keys", "liquid clustering", "tags", "grants")
+GROUPS = (
+    *("columns", "every type", "keys", "liquid clustering", "tags", "grants"),
+    *("functions", "policies"),
+)
 """The groups that probes read, and those that create what they need."""
 
 
@@ -89,6 +92,13 @@ def inherited(word: str | None) -> OtherPlatform:
     return OtherPlatform(answer=answer)
 
 
+def keeping_grants() -> ConformancePlatform:
+    """Return a platform whose replaced functions lose nothing."""
+    platform = ConformancePlatform()
+    platform.catalog.lost_on_replace = frozenset()
+    return platform
+
+
 GOVERNED = FakeUnityCatalog([TARGET], governed_tags=[f"conformance_{RUN_ID}"])
 UNCONDITIONAL = "condition none, SQLSTATE 42501: PERMISSION_DENIED: no"
 UNKNOWN = "the reader does not know the refusal: gone\nCREATE TABLE: condition {}, SQLSTATE 42501: gone"
@@ -120,6 +130,22 @@ GRANTED = (
         ("two descriptions of a table", OtherPlatform(answer=shortened), Holds.NO, "columns as JSON"),
         ("direct grants", inherited(None), Holds.YES, GRANTED.format("None")),
         ("direct grants", inherited("TABLE"), Holds.NO, GRANTED.format("'TABLE'")),
+        ("replaced function", ConformancePlatform(), Holds.NO, "after CREATE OR REPLACE: 0"),
+        ("replaced function", keeping_grants(), Holds.YES, "after CREATE OR REPLACE: 1"),
+        ("owner of a function", ConformancePlatform(), Holds.YES, "OWNER TO: it was accepted"),
+        ("owner of a function", refused("ALTER FUNCTION", "ODD"), Holds.NO, "OWNER TO: condition ODD"),
+        ("tags of functions", ConformancePlatform(), Holds.YES, "UNSET TAG ON FUNCTION: it was accepted"),
+        ("tags of functions", refused("SET TAG ON", "ODD"), Holds.NO, "SET TAG ON FUNCTION: condition ODD"),
+        ("described policy", ConformancePlatform(), Holds.YES, "titles: Comment, For Securable Type"),
+        ("filter and policy", ConformancePlatform(), Holds.YES, "a query of the table: it was accepted"),
+        (
+            "filter and policy",
+            refused(r"SELECT count\(\*\) AS rows", "ODD"),
+            Holds.NO,
+            "table: condition ODD",
+        ),
+        ("unknown principal", ConformancePlatform(), Holds.NO, "an unknown group: it was accepted"),
+        ("unknown principal", refused(".*_missing_group`", "ODD"), Holds.YES, "unknown group: condition ODD"),
     ],
 )
 def test_probes(probe: str, platform: ConformancePlatform, holds: Holds, findings: str) -> None:
