@@ -8,8 +8,11 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
+from delta_engine.actions.policy import Policy
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.compile.compiler import compile_plan
+from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models.functions import Function, Parameter
 from delta_engine.orchestrate.backend import catalog_backend
@@ -111,3 +114,18 @@ def test_a_table_function_is_refused_if_it_is_declared(spark: SparkSession, runn
     )
     with pytest.raises(CatalogReadError, match="it is a table function, which the engine does not manage"):
         catalog_backend(spark).reader.snapshot([], [model])
+
+
+def test_functions_are_planned_made_and_replaced(spark: SparkSession, runner: SqlRunner) -> None:
+    backend = catalog_backend(spark)
+    planner = TablePlanner(Policy(), backend.capabilities)
+    inner = function("inner", "upper(x)", X)
+    outer = function("outer", "functions.inner(concat(x, 'it''s'))", X)
+    for models in ([outer, inner], [replace(outer, comment="Changed", body="functions.inner(x)"), inner]):
+        plan = planner.plan(models, backend.reader.snapshot([], models))
+        assert plan
+        for sql in compile_plan(plan, backend.addressing, backend.capabilities).sql():
+            runner.run(sql)
+        assert not planner.plan(models, backend.reader.snapshot([], models))
+    (row,) = runner.run(f"SELECT {sql_path(outer.qualified_name.parts)}('a') AS shown")
+    assert row["shown"] == "A"
