@@ -168,6 +168,7 @@ class Capabilities:
         undrops_tables: whether UNDROP brings back a dropped table.
         chooses_statistics: whether the platform chooses of which columns of a managed table it collects statistics.
         clones_tables: whether CREATE TABLE … DEEP CLONE copies a table with its metadata.
+        function_catalog: the only catalog that takes functions, and only in SQL; None where every catalog does.
     """
 
     name: str
@@ -186,6 +187,7 @@ class Capabilities:
     most_name_bytes: int | None = None
     undrops_tables: bool = False
     clones_tables: bool = False
+    function_catalog: str | None = None
     chooses_statistics: bool = False
 
     def refusal(self, feature: Feature, catalog: str) -> str | None:
@@ -349,6 +351,13 @@ OPEN_SOURCE_CATALOG = replace(
     refused=MappingProxyType(_REFUSED_BY_OPEN_SOURCE),
     visibility=Visibility.UNKNOWN,
     most_name_bytes=None,
+    function_catalog="spark_catalog",
+    equivalents=MappingProxyType(
+        {
+            **OPEN_SOURCE.equivalents,
+            Feature.FUNCTIONS: "in SQL, in Spark's session catalog (`spark_catalog`) alone",
+        }
+    ),
 )
 """Spark with Delta, tables by name; the class of a catalog determines what it lacks."""
 

@@ -21,7 +21,17 @@ from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.capabilities import NEEDED_TO_CREATE, Capabilities, Feature
 from delta_engine.errors import InvalidModelError, UnsafePlanError
-from delta_engine.models import AbacPolicy, Column, ColumnMask, Function, RowFilter, Schema, Securable, Table
+from delta_engine.models import (
+    AbacPolicy,
+    Column,
+    ColumnMask,
+    Function,
+    FunctionLanguage,
+    RowFilter,
+    Schema,
+    Securable,
+    Table,
+)
 from delta_engine.models.types import AtomicType
 from delta_engine.validation.rules import Problem, SomeModel, model_refusal, name_problem, plan_refusal
 
@@ -48,6 +58,8 @@ class SupportedFeatures:
                 return
         if isinstance(model, Table):
             yield from self._refused_properties(model)
+        if isinstance(model, Function) and self.capabilities.function_catalog is not None:
+            yield from _beyond_session_functions(model, self.capabilities.function_catalog)
 
     def _refused_properties(self, model: Table) -> Iterator[Problem]:
         for key, value in model.effective_table_properties.items():
@@ -61,6 +73,17 @@ class SupportedFeatures:
                     f"property {key!r} is {value!r}, which the backend {self.capabilities.name} does not take",
                     "Leave it out, or take the value from a variable of the environment.",
                 )
+
+
+def _beyond_session_functions(function: Function, catalog: str) -> Iterator[Problem]:
+    """Yield why Spark creates no such function (measured, Spark 4.1.1)."""
+    way_out = "Leave functions out of this environment: `backend.leave_out: [functions]`."
+    if function.catalog_name.lower() != catalog:
+        yield Problem(
+            f"Spark creates functions only in its session catalog, {catalog}", f"Declare it there. {way_out}"
+        )
+    if function.language is not FunctionLanguage.SQL:
+        yield Problem("Spark creates only functions in SQL", way_out)
 
 
 def _too_long_names(model: Table, capabilities: Capabilities) -> Iterator[Problem]:

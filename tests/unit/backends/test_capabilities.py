@@ -41,7 +41,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.config.settings import BackendType
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
-from delta_engine.models import Column, Identity, QualifiedName
+from delta_engine.models import Column, Function, Identity, QualifiedName
 from delta_engine.models.types import AtomicType
 from delta_engine.orchestrate.opening import open_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
@@ -349,3 +349,29 @@ def test_spark_renames_tables_within_their_catalog(capabilities: Capabilities, t
     assert [*TABLE_NAME.render([rename], context)] == [
         f"ALTER TABLE `dev`.`silver`.`order` RENAME TO {target}"
     ]
+
+
+@pytest.mark.parametrize(
+    ("function", "reasons"),
+    [
+        (Function("spark_catalog", "g", "f", "int", "1"), []),
+        (
+            Function("dev", "g", "f", "int", "1"),
+            [
+                "function dev.g.f: Spark creates functions only in its session catalog, spark_catalog. Declare it"
+            ],
+        ),
+        (
+            Function("Spark_Catalog", "g", "f", "int", "return 1", language="python"),
+            ["function Spark_Catalog.g.f: Spark creates only functions in SQL."],
+        ),
+    ],
+)
+def test_spark_takes_functions_in_sql_in_its_session_catalog(function: Function, reasons: list[str]) -> None:
+    refused = [str(refusal) for refusal in SupportedFeatures(OPEN_SOURCE_CATALOG).check([function])]
+    assert len(refused) == len(reasons)
+    assert all(reason in text for reason, text in zip(reasons, refused, strict=True))
+    assert all("backend.leave_out: [functions]" in text for text in refused)
+    assert [*SupportedFeatures(DATABRICKS).check([function])] == []
+    (by_path,) = SupportedFeatures(OPEN_SOURCE).check([function])
+    assert "its schemas are folders, which hold no functions" in str(by_path)
