@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -160,4 +161,43 @@ def test_a_folder_has_functions_and_policies_in_the_files_of_their_schemas(
     again = project.run(f"import dev --to conf/models --per {per}")
     assert again.code == 0, again.stderr
     project.config.write_text(project.config.read_text().replace("*.yml", "**/*.yml"))
+    require_nothing_to_do(project)
+
+
+def test_accepted_drift_goes_into_the_model_and_the_file_of_the_body(project: CatalogProject) -> None:
+    project.sync()
+    project.by_hand(
+        f"{REPLACED} COMMENT 'Shows all' RETURN email",
+        "CREATE OR REPLACE FUNCTION `dev`.`governance`.`clean_iban`(`iban` string) RETURNS string LANGUAGE PYTHON "
+        "AS $$\nreturn iban\n$$",
+        "GRANT EXECUTE ON FUNCTION `dev`.`governance`.`mask_email` TO `account users`",
+    )
+    accepted = project.run("drift --accept --yes")
+    assert accepted.code == 0, accepted.stderr
+    models = project.config.parent / "models"
+    assert (models / "functions" / "clean_iban.py").read_text().strip() == "return iban"
+    assert "comment: Shows all" in (models / "governed.yml").read_text()
+    project.sync(CONSENTS)
+    require_nothing_to_do(project)
+
+
+def test_hidden_bodies_are_no_difference_and_a_changed_model_still_is(project: CatalogProject) -> None:
+    project.sync()
+    project.catalog.hides_bodies = True
+    project.catalog.functions = {
+        key: replace(function, owner="jo") for key, function in project.catalog.functions.items()
+    }
+    require_nothing_to_do(project)
+    declare(project, FUNCTIONS.replace(BODY, OTHER_BODY))
+    planned = project.run(f"plan --detailed-exitcode {CONSENTS}")
+    assert planned.code == 2, planned.stderr
+    assert "body" in planned.stdout
+
+
+def test_a_project_that_adopts_what_exists_changes_nothing(project: CatalogProject) -> None:
+    project.sync()
+    shutil.rmtree(project.config.parent.parent / ".delta-engine")
+    statements = len(project.catalog.statements)
+    project.sync()
+    assert len(project.catalog.statements) == statements
     require_nothing_to_do(project)
