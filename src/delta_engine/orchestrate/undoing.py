@@ -49,7 +49,7 @@ class UndoRequest:
 
     Args:
         run: the run's id, or how it starts; None for the last one.
-        tables: globs of the tables; none for all, and for schemas.
+        tables: globs of the tables, functions and policies; none for all, and for schemas.
         skips_refused: whether to leave out the tables that cannot be undone, instead of refusing.
     """
 
@@ -63,8 +63,8 @@ class UndoRequest:
         return cls(run=options.undoes, tables=options.tables, skips_refused=options.skips_refused)
 
     def covers(self, name: SecurableName) -> bool:
-        """Whether a table or schema is asked for."""
-        return not self.tables or (isinstance(name, QualifiedName) and matches_any(name, self.tables))
+        """Whether a securable is asked for; globs select no schemas."""
+        return not self.tables or (not isinstance(name, SchemaName) and matches_any(name, self.tables))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

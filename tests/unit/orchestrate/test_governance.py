@@ -113,6 +113,20 @@ def test_an_undo_brings_back_the_body_of_before(project: CatalogProject) -> None
     assert project.catalog.functions[MASK].body == BODY
 
 
+def test_an_undo_of_a_function_alone_leaves_the_rest_of_the_run(project: CatalogProject) -> None:
+    project.sync()
+    policies = POLICIES.replace("E-mail addresses are for HR", "another")
+    declare(project, FUNCTIONS.replace(BODY, OTHER_BODY), policies)
+    project.sync(CONSENTS)
+    undone = project.run(f"undo --yes -t mask_email {CONSENTS}")
+    assert undone.code == 0, undone.stderr
+    assert "policy" not in undone.stdout
+    assert project.catalog.functions[MASK].body == BODY
+    planned = project.run("plan").stdout  # the models have both changes
+    assert f"~ function {MASK}" in planned
+    assert "policy" not in planned
+
+
 def test_what_is_no_longer_declared_is_dropped_with_consent_after_what_uses_it(
     project: CatalogProject,
 ) -> None:
