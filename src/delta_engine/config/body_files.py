@@ -25,17 +25,17 @@ def with_body(function: Function, project: Path) -> Function:
         project: the folder of the project.
 
     Raises:
-        ConfigError: it has both or neither of `body` and `body_file`, or the file is not a plain, small UTF-8 file
-            inside the project.
+        ConfigError: it has neither of `body` and `body_file`, or two bodies, or the file is not a plain, small UTF-8
+            file inside the project.
     """
     if function.body_file is None:
         if function.body:
             return function
         raise _refused(function, "it has no body", "Write body, or body_file with the path of a file.")
-    if function.body:
+    body = _text(function, _inside(function, project))
+    if function.body not in ("", body):  # a loaded function, given again, has both
         raise _refused(function, "it has body and body_file", "Remove one of the two.")
-    file = _inside(function, project)
-    return replace(function, body=_text(function, file))
+    return replace(function, body=body)
 
 
 def body_path(function: Function, project: Path) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from delta_engine.cli.terminal import ExitCode
 from delta_engine.sql.functions import sql_create_function, sql_drop_function
 from delta_engine.sql.policies import sql_create_policy
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -95,3 +96,24 @@ def test_a_deleted_function_leaves_the_models(workspace: Workspace) -> None:
     assert accepted.code == 0, accepted.stderr
     assert "clean_iban" not in workspace.model_file.read_text()
     assert workspace.body_file.exists()
+
+
+def test_needed_consents_are_written_and_used(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "conf" / "dev.yml").write_text(
+        (tmp_path / "conf" / "dev.yml").read_text()
+        + "policy: {removed_functions: drop, removed_policies: drop}\n"
+    )
+    workspace.model_file.write_text(SCHEMAS + MODELS)
+    refused = workspace.runs("plan")
+    assert refused.code == ExitCode.REFUSED
+    assert (
+        "  - kind: drop_policy\n    policy: schema.${catalog}.sales.mask_pii\n"
+        in refused.stdout + refused.stderr
+    )
+    written = workspace.runs("plan --write-consents --reason moved")
+    assert written.code == ExitCode.DONE, written.stderr
+    text = (tmp_path / "conf" / "consents.yml").read_text()
+    assert "    function: ${catalog}.governance.mask_email\n" in text
+    assert workspace.runs("sync -y").code == 0
+    assert not workspace.catalog.functions
+    assert not workspace.catalog.policies

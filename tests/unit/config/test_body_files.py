@@ -71,6 +71,11 @@ def test_the_folder_may_be_the_current_one(project: Path, monkeypatch: pytest.Mo
     assert with_body(clean_iban(Path()), Path()).body == BODY
 
 
+def test_a_loaded_function_may_be_given_again(project: Path) -> None:
+    function = with_body(clean_iban(project), project)
+    assert with_body(function, project) == function
+
+
 def test_both_or_neither_body_is_refused(project: Path) -> None:
     assert refusal_of(project, body="return 1") == "it has body and body_file"
     assert refusal_of(project, body_file=None) == "it has no body"
