@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
-from delta_engine.actions import PHASE_ORDER, Action, Align, AlignTable, Phase, TablePlan
+from delta_engine.actions import PHASE_ORDER, Action, Align, AlignTable, Create, Drop, Phase, TablePlan
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.function_definition import COMMENT_FACET, ReplaceFunction
@@ -19,7 +19,7 @@ from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
 from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.aspects.tags import SetColumnTags, SetTableTags, UnsetColumnTags, UnsetTableTags
-from delta_engine.models import FunctionName, SecurableName
+from delta_engine.models import AbacPolicy, FunctionName, PolicyName, QualifiedName, SecurableName
 from delta_engine.models.parts import ALL_PRIVILEGES
 
 
@@ -31,6 +31,7 @@ class Direction(IntEnum):
     WEAKENS = 2
 
 
+_RIGHTS: Final = (GrantPrivileges, RevokePrivileges)
 _READS: Final = frozenset({"SELECT", ALL_PRIVILEGES})
 
 
@@ -42,13 +43,18 @@ def direction(action: Action) -> Direction | None:
         case SetTableTags(tags) | SetColumnTags(tags=tags):
             is_new = all(tag.observed is None for tag in tags)
             return Direction.STRENGTHENS if is_new else Direction.UNKNOWN
-        case RevokePrivileges(privileges=privileges) if not _READS.isdisjoint(privileges):
+        case RevokePrivileges() if reads(action):
             return Direction.STRENGTHENS
         case SetColumnMask() | SetRowFilter():
             return Direction.UNKNOWN
         case DropColumnMask() | DropRowFilter() | UnsetTableTags() | UnsetColumnTags() | GrantPrivileges():
             return Direction.WEAKENS
     return None
+
+
+def reads(action: GrantPrivileges | RevokePrivileges) -> bool:
+    """Whether it is about the right to read."""
+    return not _READS.isdisjoint(action.privileges)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +99,22 @@ def is_out_of_order(align: AlignTable) -> bool:
             return True
         loosest = max(loosest, way)
     return False
+
+
+def directions_within(plan: TablePlan, schema: str) -> frozenset[Direction]:
+    """Return what a plan does to the protection of the tables in a schema, besides rights."""
+    ways: set[Direction | None] = set()
+    for change in plan.changes:
+        match change:
+            case Align(QualifiedName() as name) if schema in levels(name.key):
+                ways |= {direction(action) for action in change.actions if not isinstance(action, _RIGHTS)}
+            case Align() if any(schema in levels(key) or key in levels(schema) for key in reach(change)):
+                ways.add(Direction.UNKNOWN)
+            case Create(AbacPolicy()):
+                ways.add(Direction.STRENGTHENS)
+            case Drop(PolicyName()):
+                ways.add(Direction.WEAKENS)
+    return frozenset(way for way in ways if way is not None)
 
 
 def place_of(key: str, action: Action) -> str:

@@ -39,15 +39,19 @@ from delta_engine.actions import (
 from delta_engine.aspects.aspect import RenderContext
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
 from delta_engine.aspects.function_definition import ReplaceFunction
-from delta_engine.aspects.grants import RevokePrivileges
+from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.protection_changes import (
     DirectedActions,
+    Direction,
+    direction,
+    directions_within,
     is_out_of_order,
     levels,
     node_of,
     place_of,
     reach,
+    reads,
     waits_of_swaps,
 )
 from delta_engine.aspects.table_names import RenameTable
@@ -70,12 +74,21 @@ from delta_engine.sql.function_bodies import called_functions
 from delta_engine.sql.tables import sql_register_table
 
 
-def _is_late(action: Action) -> bool:
-    """Whether a change of a schema waits for its tables: it may revoke the engine's rights, or weaken a policy.
+def _is_late(action: Action, ways: Collection[Direction]) -> bool:
+    """Whether a change of a schema waits for its tables: it may revoke the engine's rights, or weaken protection.
 
-    Tables inherit the tags of their schema. A policy may depend on one that is unset or gets another value.
+    Tables inherit its rights and tags. A policy may depend on a tag that is unset or gets another value.
+
+    Args:
+        ways: what the plan does to the protection of tables in the schema.
     """
     match action:
+        case GrantPrivileges():
+            return reads(action) and min(ways, default=Direction.WEAKENS) < Direction.WEAKENS
+        case RevokePrivileges() if (
+            reads(action) and max(ways, default=Direction.STRENGTHENS) > Direction.STRENGTHENS
+        ):
+            return False
         case RevokePrivileges() | ChangeOwner() | UnsetTableTags():
             return True
         case SetTableTags(tags):
@@ -104,7 +117,8 @@ def _add_schemas(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> list[St
     for key in sorted({*creates, *aligns}):
         create, align = creates.get(key), aligns.get(key)
         name, actions = (create or aligns[key]).name, align.actions if align else ()
-        late = tuple(filter(_is_late, actions))
+        ways = directions_within(plan, key)
+        late = tuple(action for action in actions if _is_late(action, ways))
         first = Step(
             name=name,
             operation=Operation.ALTER if create is None else Operation.CREATE,
@@ -115,7 +129,9 @@ def _add_schemas(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> list[St
         )
         steps.add_schema(first)
         if late:
-            statements = tuple(renderer.alignment(name, late))
+            revokes = [action for action in late if direction(action) is Direction.STRENGTHENS]
+            rest = (action for action in late if action not in revokes)
+            statements = (*renderer.alignment(name, revokes), *renderer.alignment(name, rest))
             schema_rights.append(replace(first, statements=statements, round=Round.SCHEMA_RIGHTS))
     return schema_rights
 
