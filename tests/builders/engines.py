@@ -9,13 +9,13 @@ from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.models import Schema, Table
+from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.histories import RunHistory
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
 from delta_engine.orchestrate.runs import open_run
-from delta_engine.state.catalog_reader import CatalogReader
+from delta_engine.state.catalog_reader import CatalogReader, Other
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.table_queries import RowCounter, TableVersionReader
 from delta_engine.validation.preflight import Preflight
@@ -36,7 +36,7 @@ def engine_on(
     *,
     capabilities: Capabilities = DATABRICKS,
     parallelism: int = 1,
-    schemas: Sequence[Schema] = (),
+    schemas: Sequence[Other] = (),
     versions: TableVersionReader | None = None,
     row_counter: RowCounter | None = None,
     preflight: Preflight | None = None,

@@ -11,7 +11,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from delta_engine.actions import Action, Phase, in_phase_order
+from delta_engine.actions import Action, Align, Phase, in_phase_order
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects import (
     backfills,
@@ -346,6 +346,29 @@ def parts_of_new(desired: Securable) -> Iterator[Change]:
     """Yield everything that a model without columns declares."""
     missing = kind_of(desired).state(exists=False)
     yield from (difference.change for difference in differences(Comparison.of(desired, missing)))
+
+
+def redefines(align: Align[Any]) -> bool:
+    """Whether an alignment replaces a definition as a whole."""
+    return any(isinstance(action, _DEFINITIONS) for action in align.actions)
+
+
+def is_text(difference: Difference) -> bool:
+    """Whether it is of a text that a platform may show in other words."""
+    action = difference.action
+    return isinstance(action, _DEFINITIONS) and _TEXTS.issuperset(action.parts)
+
+
+_DEFINITIONS: Final = (function_definition.ReplaceFunction, policy_definition.ReplacePolicy)
+_TEXTS: Final = frozenset(
+    facet.key
+    for facet in (
+        function_definition.BODY_FACET,
+        function_definition.PARAMETERS_FACET,
+        policy_definition.MATCH_FACET,
+        policy_definition.WHEN_FACET,
+    )
+)
 
 
 def _relevant(comparison: AnyComparison) -> Sequence[Aspect[Any, Any, Any]]:

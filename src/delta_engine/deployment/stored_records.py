@@ -113,13 +113,11 @@ class FunctionMetadata(_Metadata, frozen=True, kw_only=True):
         declared: the function as it was last applied.
         baseline: how the platform showed it right after that apply; None if that is the same.
         attempted: what unfinished runs attempted since.
-        lag: how the catalog differed right after the apply; no drift while it lasts.
     """
 
     declared: FunctionDefinition | None = None
     baseline: FunctionDefinition | None = None
     attempted: tuple[FunctionDefinition, ...] = ()
-    lag: tuple[RecordedDifference, ...] = ()
 
 
 class PolicyMetadata(_Metadata, frozen=True, kw_only=True):
@@ -128,7 +126,6 @@ class PolicyMetadata(_Metadata, frozen=True, kw_only=True):
     declared: PolicyDefinition | None = None
     baseline: PolicyDefinition | None = None
     attempted: tuple[PolicyDefinition, ...] = ()
-    lag: tuple[RecordedDifference, ...] = ()
 
 
 class _Resource(OpenStruct, frozen=True, kw_only=True, tag_field="type"):
@@ -202,7 +199,6 @@ StoredState.__doc__ = f"""{DeploymentState.__doc__}
 
 
 _SHARED: Final = ("change", "full_ownership", "accepted")
-_GOVERNED: Final = (*_SHARED, "lag")
 _OF_TABLES: Final = (
     *_SHARED,
     "column_order",
@@ -216,13 +212,7 @@ _OF_TABLES: Final = (
 )
 """What a record and the details in its document have under the same name."""
 
-_FACTS: Final[Mapping[Any, tuple[str, ...]]] = {
-    TableMetadata: _OF_TABLES,
-    SchemaMetadata: _SHARED,
-    FunctionMetadata: _GOVERNED,
-    PolicyMetadata: _GOVERNED,
-}
-_values_of = {shape: attrgetter(*facts) for shape, facts in _FACTS.items()}
+_shared_values, _table_values = attrgetter(*_SHARED), attrgetter(*_OF_TABLES)
 _LATER: Final = (FunctionResource, PolicyResource)
 _NAMES: Final = {kind.word: kind.name for kind in KINDS}
 _SHAPES: Final[Mapping[str, tuple[Any, Any]]] = {
@@ -236,14 +226,15 @@ _SHAPES: Final[Mapping[str, tuple[Any, Any]]] = {
 def record_of(resource: Resource) -> AnyRecord:
     """Return the record in a document; `msgspec.ValidationError` for an id that is not a whole name."""
     details = resource.metadata
-    shape = type(details)
-    facts: dict[str, Any] = dict(zip(_FACTS[shape], _values_of[shape](details), strict=True))
     if isinstance(details, TableMetadata):
+        facts: dict[str, Any] = dict(zip(_OF_TABLES, _table_values(details), strict=True))
         facts["warning"] = details.sync_warning
         if details.baseline is not None:
             facts["whole"] = kept_baseline(details.declared, details.baseline)
-    elif not isinstance(details, SchemaMetadata) and details.baseline is not None:
-        facts["whole"] = kept(details.baseline)
+    else:
+        facts = dict(zip(_SHARED, _shared_values(details), strict=True))
+        if not isinstance(details, SchemaMetadata) and details.baseline is not None:
+            facts["whole"] = kept(details.baseline)
     if resource.unknown or details.unknown:
         unknown = {"record": resource.unknown, "details": details.unknown}
         facts["unknown"] = {part: fields for part, fields in unknown.items() if fields}
@@ -297,13 +288,14 @@ def resource_of(record: AnyRecord) -> Resource:
         "dependencies": record.dependencies,
         "unknown": record.unknown.get("record"),
     }
-    if is_of_table(record):
-        details |= {"baseline": baseline_of_record(record), "sync_warning": record.warning}
-    elif record.whole is not None:
-        details["baseline"] = definition_of(record.whole)
     resource, metadata = _SHAPES[record.kind]
-    facts = zip(_FACTS[metadata], _values_of[metadata](record), strict=True)
-    made: Resource = resource(**frame, metadata=metadata(**details, **dict(facts)))
+    if is_of_table(record):
+        details |= zip(_OF_TABLES, _table_values(record), strict=True)
+        details |= {"baseline": baseline_of_record(record), "sync_warning": record.warning}
+    else:
+        details |= zip(_SHARED, _shared_values(record), strict=True)
+        details |= {"baseline": definition_of(record.whole)} if record.whole is not None else {}
+    made: Resource = resource(**frame, metadata=metadata(**details))
     return made
 
 

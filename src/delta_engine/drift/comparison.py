@@ -133,7 +133,8 @@ def _changes(resource: ComparedResource) -> tuple[Difference, ...]:
 def unexplained(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return the changes that no unfinished run can have made. Accepted ones were there before the run.
 
-    A run may also have dropped keys and checks that blocked its changes, and NOT NULL where a check replaces it.
+    A run may also have dropped keys and checks that blocked its changes, NOT NULL where a check replaces it, and what a
+    replaced function loses.
     """
     left, observed, renamed = resource.changes, resource.observed, _renamer(resource)
     if not left or not resource.attempted:
@@ -269,6 +270,8 @@ def _may_be_side_effect(difference: Difference) -> bool:
     match difference.kind:
         case DriftKind.CHECK | DriftKind.PRIMARY_KEY | DriftKind.FOREIGN_KEY:
             return difference.change.observed is None
+        case DriftKind.FUNCTION_GRANT | DriftKind.FUNCTION_TAG | DriftKind.FUNCTION_OWNER:
+            return True  # a replaced function may lose them until the run restores them
     return difference.kind is DriftKind.COLUMN_NULLABILITY
 
 

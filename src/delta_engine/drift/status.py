@@ -29,7 +29,7 @@ from delta_engine.deployment.resources import noted, unmanaged_table
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
 from delta_engine.drift.comparison import still_accepted, unexplained
 from delta_engine.drift.drifted_resources import ComparedResource
-from delta_engine.models import QualifiedName, SchemaName, Securable, SecurableName, Table
+from delta_engine.models import Function, QualifiedName, SchemaName, Securable, SecurableName, Table
 from delta_engine.ownership.recorded import (
     HALF_DONE,
     AnyRecord,
@@ -43,7 +43,8 @@ from delta_engine.ownership.recorded import (
     resource_key,
 )
 from delta_engine.state.catalog_reader import Other
-from delta_engine.state.states import CatalogState, TableState
+from delta_engine.state.function_states import FunctionState
+from delta_engine.state.states import CatalogState, SecurableState, TableState
 
 DEPLOYED_AT = "deployed at"
 """The subject of a change that has two moments, or `None`, as its sides."""
@@ -107,6 +108,48 @@ def confirmed(
         return noted(record, model, observed, earlier, ordered=ordered, added=added)
     lag = _documented(unconfirmed)
     return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=lag, lag=lag)
+
+
+def confirmed_other(
+    record: AnyRecord,
+    model: Other,
+    intended: Other,
+    before: SecurableState | None,
+    observed: SecurableState | None,
+) -> AnyRecord:
+    """Return the record of a function or policy that was just replaced, after a second read of it.
+
+    Its baseline has texts as the platform shows them, which may be in other words. Every other difference means that
+    the catalog shows the change late, or that it was changed again.
+
+    Args:
+        intended: what was submitted: the model with ignored drift, or the baseline that a revert restores.
+        before: its state before the apply; None if the same was submitted before.
+    """
+    if observed is None or not observed.exists:
+        return unconfirmed(record, NOT_SHOWN_YET)
+    former = {_shown(difference) for difference in _differing(intended, before)} if before else set()
+    differing = _differing(intended, observed)
+    words = [
+        difference
+        for difference in differing
+        if aspects.is_text(difference) and _shown(difference) not in former
+    ]
+    if len(words) < len(differing):
+        return unconfirmed(record, NOT_SHOWN_YET)
+    whole: Securable = aspects.accept(model, observed, words)
+    return replace(record, failure=None, whole=keep(whole) if words else None)
+
+
+def _differing(model: Other, observed: SecurableState) -> list[aspects.Difference]:
+    if isinstance(observed, FunctionState) and isinstance(model, Function) and not observed.shows_tags:
+        observed = replace(observed, tags=model.tags)
+    comparison: AnyComparison = Comparison.of(model, observed)
+    return [*aspects.differences(comparison)]
+
+
+def _shown(difference: aspects.Difference) -> tuple[str, str | None]:
+    return difference.change.subject, difference.change.observed
 
 
 def unconfirmed(record: Recorded[Model_co], reason: str) -> Recorded[Model_co]:

@@ -154,7 +154,8 @@ def apply_planned(
         _record_unchanged(run, planned, recording, outcomes_so_far, control.stop)
         unsaved = _save(run, recording.touched if plan else None)
         outcomes = tuple(
-            replace(outcome, is_verified=outcome.name.key in verified) for outcome in outcomes_so_far
+            replace(outcome, is_verified=resource_key(outcome.name) in verified)
+            for outcome in outcomes_so_far
         )
         is_stopped = control.stop.is_requested()
         end = RunEnd(
@@ -235,9 +236,9 @@ def _verify(
     """Read the tables again that were changed completely: their versions, and whether they are as planned.
 
     Returns:
-        The tables that are as planned, by `QualifiedName.key`, none once the run is stopped; and why none is.
+        The keys of the resources that are as planned, none once the run is stopped; and why none is.
     """
-    changed, others = recording.applied_of(planned.intent.tables), recording.changed_others(planned.others)
+    changed, others = recording.applied_of(planned.intent.tables), recording.replaced_others(planned.others)
     versions = run.environment.versions
     if not (changed or others) or versions is None:
         return frozenset(), ""
@@ -246,17 +247,14 @@ def _verify(
             recording.note_versions(versions)
         if stop.is_requested():
             recording.doubt(changed, _STOPPED)
-            recording.confirm_others(others, None)
             return frozenset(), ""
         reread = direct_snapshot_by(run.environment.reader, changed, others)
     except UNREADABLE as error:  # what was applied is recorded all the same
         unverified = f"the second read after the apply failed: {error}"
         recording.doubt(changed, unverified)
-        recording.confirm_others(others, None)
         run.recorder.warn(unverified)
         return frozenset(), unverified
-    verified = recording.confirm(changed, reread)
-    recording.confirm_others(others, reread)
+    verified = recording.confirm(changed, reread) | recording.confirm_others(others, reread)
     return verified, "" if verified or not changed else NOT_SHOWN_YET
 
 

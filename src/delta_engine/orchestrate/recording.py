@@ -9,7 +9,9 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
+from delta_engine.actions import Align, Create
 from delta_engine.actions.policy import ColumnOrder
+from delta_engine.aspects import redefines
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.renames import pending_renames
@@ -34,14 +36,19 @@ from delta_engine.deployment.resources import (
 from delta_engine.drift.baselines import with_unmanaged_parts
 from delta_engine.drift.renames import ignored_renames, taken_renames
 from delta_engine.drift.replacements import is_replaced_by_run
-from delta_engine.drift.status import NOT_SHOWN_YET, attempted_by, confirmed, unconfirmed, with_accepted_drift
+from delta_engine.drift.status import (
+    attempted_by,
+    confirmed,
+    confirmed_other,
+    unconfirmed,
+    with_accepted_drift,
+)
 from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import (
     AbacPolicy,
     Function,
     Part,
     QualifiedName,
-    Schema,
     SchemaName,
     SecurableName,
     Table,
@@ -60,9 +67,11 @@ from delta_engine.ownership.recorded import (
 )
 from delta_engine.state.audits import Audit
 from delta_engine.state.catalog_reader import Other
-from delta_engine.state.states import ABSENT, CatalogState, TableState, shown_definition
+from delta_engine.state.states import ABSENT, CatalogState, TableState, with_definition
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from delta_engine.telemetry.logs import log
+
+_NOT_READ_AGAIN: Final = "it was not read again after the apply"
 
 _MOST_RETRIES: Final = 50
 """How many unknown versions a run reads again: each costs a statement, and a principal may never see some."""
@@ -97,6 +106,7 @@ class Recording:
         self.changes = changes
         self.earlier: dict[str, Recorded[Table]] = {}
         self._recorder = recorder
+        self._former = recorder.state.resources
         self._on_outcome = on_outcome
         self._intent = planned.intent
         self._undo = planned.intent.undo or Undo(run="")
@@ -104,6 +114,12 @@ class Recording:
         self._column_renames = taken_renames(planned.models, planned.drifted)
         self._ignored_renames = ignored_renames(planned.drifted)
         self._tables = {model.key: model for model in planned.models}
+        self._redefined = {
+            resource_key(change.name)
+            for change in plan.changes
+            if not isinstance(change.name, QualifiedName | SchemaName)
+            and (isinstance(change, Create) or (isinstance(change, Align) and redefines(change)))
+        }
         self._others = {resource_key(model.qualified_name): model for model in planned.others}
         self._former_names = {
             align.table.key: rename.observed
@@ -171,7 +187,7 @@ class Recording:
             models: those of `applied_of`.
 
         Returns:
-            The verified tables, by `QualifiedName.key`.
+            The keys of the verified resources.
         """
         resources = self._recorder.resources
         verified = set()
@@ -188,7 +204,7 @@ class Recording:
                 policy=self._intent.policy,
             )
             if resources[key].status is Status.HEALTHY:
-                verified.add(model.key)
+                verified.add(key)
         return frozenset(verified)
 
     def doubt(self, models: Sequence[Table], reason: str) -> None:
@@ -258,34 +274,35 @@ class Recording:
     def adopt_others(self, models: Iterable[Other]) -> None:
         """Record schemas, functions and policies that are as their models say without a statement of this run."""
         for model in models:
-            self._keep_other(model, self._observed)
+            record = self.applied_other(model.qualified_name, model)
+            self._recorder.resources[record.key] = record
 
-    def confirm_others(self, models: Iterable[Function | AbacPolicy], observed: CatalogState | None) -> None:
-        """Record how a second read shows functions and policies that this run has changed.
+    def confirm_others(self, models: Iterable[Other], observed: CatalogState) -> frozenset[str]:
+        """Record how a second read shows functions and policies that this run has replaced.
 
         Args:
-            observed: the second read; None if it failed.
-        """
-        for model in models:
-            self._keep_other(model, observed or self._observed)
-            state = observed and observed.of(model.qualified_name)
-            if not (state and state.exists) or state == self._observed.of(model.qualified_name):
-                key = resource_key(model.qualified_name)
-                record = unconfirmed(self._recorder.resources[key], NOT_SHOWN_YET)
-                self._recorder.resources[key] = replace(record, whole=None)
+            models: those of `replaced_others`.
 
-    def changed_others(self, models: Iterable[Other]) -> list[Function | AbacPolicy]:
-        """Return the functions and policies that this run has changed completely."""
-        done = {
-            resource_key(outcome.name)
-            for outcome in self._outcomes
-            if outcome.failure is None and outcome.kind is not OutcomeKind.DROPPED
-        }
-        return [
-            model
-            for model in models
-            if not isinstance(model, Schema) and resource_key(model.qualified_name) in done
-        ]
+        Returns:
+            The keys of the verified resources.
+        """
+        resources, verified = self._recorder.resources, set()
+        intended = {resource_key(model.qualified_name): model for model in self._intent.others}
+        for model in models:
+            key, name = resource_key(model.qualified_name), model.qualified_name
+            earlier = self._former.get(key)
+            is_again = earlier is not None and earlier.applied == resources[key].applied
+            before = None if is_again else self._observed.of(name)
+            resources[key] = confirmed_other(resources[key], model, intended[key], before, observed.of(name))
+            if resources[key].status is Status.HEALTHY:
+                verified.add(key)
+        return frozenset(verified)
+
+    def replaced_others(self, models: Iterable[Other]) -> list[Other]:
+        """Return the functions and policies that this run has created or replaced completely."""
+        done = {resource_key(outcome.name) for outcome in self._outcomes if outcome.failure is None}
+        keys = done & self._redefined
+        return [model for model in models if resource_key(model.qualified_name) in keys]
 
     def adopt(
         self, models: Sequence[Table], versions: Mapping[str, TableVersion] = MappingProxyType({})
@@ -316,7 +333,7 @@ class Recording:
     def applied_other(self, name: SecurableName, model: Other | None = None) -> AnyRecord:
         """Return the record of what exists and is no table, and is as its model says, if one declares it.
 
-        What an earlier run saw of an unchanged definition stays.
+        The words in which an earlier run saw an unchanged definition stay.
         """
         earlier = self._recorder.resources.get(resource_key(name))
         record = applied_plain(
@@ -327,16 +344,10 @@ class Recording:
             earlier=earlier,
             full_ownership=self._owned(earlier),
         )
-        is_same = earlier is not None and earlier.applied is not None and earlier.applied == record.applied
-        return replace(record, whole=earlier.whole) if earlier is not None and is_same else record
-
-    def _keep_other(self, model: Other, observed: CatalogState) -> None:
-        """Record a model with the definition that a snapshot shows, unless an earlier run has recorded one."""
-        record = self.applied_other(model.qualified_name, model)
-        if record.whole is None and not isinstance(model, Schema):
-            shown = shown_definition(model, observed)
-            record = replace(record, whole=keep(shown) if shown != model else None)
-        self._recorder.resources[record.key] = record
+        if not isinstance(model, Function | AbacPolicy) or earlier is None or earlier.whole is None:
+            return record
+        is_same = keep(with_definition(model, earlier.declared)) == record.applied
+        return replace(record, whole=keep(with_definition(model, earlier.baseline)) if is_same else None)
 
     def with_new_version(self, models: Iterable[Table]) -> list[QualifiedName]:
         """Return the tables that are recorded for the first time, or after an unfinished run, or with renames.
@@ -440,9 +451,12 @@ class Recording:
         record = self._unfinished(name, outcome) if failure else self._recorded_as_applied(name)
         if _is_touched(name, outcome):
             record = replace(record, change=self.changes[resource_key(name)])
+        status = record.status
+        if failure is None and resource_key(name) in self._redefined:  # in case that the run is killed before
+            record = unconfirmed(record, _NOT_READ_AGAIN)
         checkpoint = Checkpoint(
             resource=resource_key(name),
-            status=record.status,
+            status=status,
             statements_done=outcome.statements,
             statement=(failure.sql or None) if failure else None,
             error=failure.message if failure else None,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import ClassVar, Final, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 
 from typing_extensions import assert_never
 
@@ -264,14 +264,11 @@ class CatalogState:
         return self.schema_states.get(name.key, ABSENT_SCHEMA if is_missing else None)
 
 
-def shown_definition(model: _Defined, observed: CatalogState) -> _Defined:
-    """Return a function or a policy with the definition that a snapshot shows; unchanged if it shows none."""
-    state = observed.of(model.qualified_name)
-    if state is None or not state.exists:
-        return model
-    hidden = {"audit", "exists", "shows_tags", "tags", "owner", "grants"}
-    shown = {name: getattr(state, name) for name in state.__slots__ if name not in hidden}
-    return replace(model, **{name: value for name, value in shown.items() if value is not None})
+def with_definition(model: _Defined, other: Any) -> _Defined:
+    """Return a function or a policy with the definition of another of its kind."""
+    state = FunctionState if isinstance(model, Function) else PolicyState
+    others = {"audit", "exists", "shows_tags", "tags", "owner", "grants"}
+    return replace(model, **{name: getattr(other, name) for name in state.__slots__ if name not in others})
 
 
 def has_tags(table: Table | TableState) -> bool:

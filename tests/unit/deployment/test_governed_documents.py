@@ -30,7 +30,7 @@ from delta_engine.models import (
     PolicyScope,
 )
 from delta_engine.models.open_struct import decode_open, encode_open
-from delta_engine.ownership.recorded import AnyRecord, Failure, LastChange, RecordedDifference, Status
+from delta_engine.ownership.recorded import AnyRecord, Failure, LastChange, Status
 from tests.builders.deployment import FACTS, NOON, deployment_state
 from tests.builders.models import orders
 
@@ -102,15 +102,12 @@ def test_a_record_has_the_body_as_submitted_and_as_it_was_read() -> None:
     assert same.whole is None
 
 
-def test_an_unfinished_function_keeps_its_attempts_and_its_lag() -> None:
+def test_an_unfinished_function_keeps_its_attempts() -> None:
     changed = replace(MASK, body="email")
-    lag = (RecordedDifference(field="body", expected="email", actual="'***'"),)
     failure = Failure(Status.DEGRADED, "it failed")
     record = unfinished(MASK.qualified_name, failure, attempted=[keep(changed)], earlier=recorded(MASK))
-    record = replace(record, lag=lag)
     again = decoded(encode_state(governed(**{MASK_KEY: record}))).resources[MASK_KEY]
     assert again.attempted == (changed,)
-    assert again.lag == lag
     assert again.status is Status.DEGRADED
 
 
