@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from delta_engine.models import AbacPolicy, PolicyFilter, PolicyMask, QualifiedName, Schema, Table
+from delta_engine.models.parts import NOTHING
 from delta_engine.sql.governance import full_function_name
 from delta_engine.sql.policies import policy_function
 from delta_engine.sql.tag_conditions import holds, tag_condition
@@ -117,8 +118,13 @@ def _matched(
         policy_function(policy)
     except ValueError:
         return None
+    tagged = [column for column in table.columns if column.tags]  # most columns have no tags
     matched = {
-        alias: [column.key for column in table.columns if holds(condition, column.tags)]
+        alias: [
+            column.key
+            for column in (table.columns if holds(condition, NOTHING) else tagged)
+            if holds(condition, column.tags)
+        ]
         for alias, condition in conditions.items()
     }
     is_reached = (when is None or holds(when, tags)) and all(matched.values())
