@@ -16,6 +16,7 @@ from delta_engine.models.functions import repeated_parameters
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, is_same_type
 from delta_engine.sql.expressions import referenced_columns, row_problem
 from delta_engine.sql.function_bodies import body_doubt, body_problem, call_cycles, called_functions
+from delta_engine.sql.functions import sql_drop_function
 from delta_engine.sql.text import shown_type
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.governance_rules import TagsWithinLimits, rights_problems
@@ -94,7 +95,8 @@ class NoChangedSignatures:
         if replaced.changes_signature:
             types = (_shown_types(observed.signature), _shown_types(desired.signature))
             reason = f"its parameters would change from ({types[0]}) to ({types[1]})"
-            yield Problem(f"{reason}{used}", _IN_THREE_STEPS)
+            by_hand = f"Give it another name, or drop it first: {sql_drop_function(desired.qualified_name)}."
+            yield Problem(f"{reason}{used}", _IN_THREE_STEPS if used else by_hand)
         elif replaced.changes_result and replaced.uses and observed.returns is not None:
             result = f"from {shown_type(observed.returns)} to {shown_type(desired.returns)}"
             yield Problem(f"its result would change {result}{used}", _IN_THREE_STEPS)

@@ -81,15 +81,11 @@ class PoliciesMeetWell:
 
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse what Databricks refuses only when the table is read (docs: "Policy evaluation")."""
-        policies, schemas = of_kind(AbacPolicy, models), of_kind(Schema, models)
-        for table in of_kind(Table, models) if policies else ():
-            inherited = inherited_tags(table.qualified_name, schemas)
-            problems = (
-                *meeting_problems(reaches(table.qualified_name, table, policies, inherited)),
-                *argument_problems(table, policies, inherited),
-            )
-            for reason, way_out, column, _ in problems:
-                yield model_refusal(table, reason, way_out, column)
+        policies = of_kind(AbacPolicy, models)
+        for table, inherited in _protected(models):
+            reached = reaches(table.qualified_name, table, policies, inherited)
+            problems = (*meeting_problems(reached), *argument_problems(table, policies, inherited))
+            yield from (model_refusal(table, *problem[:3]) for problem in problems)
 
 
 class PoliciesFitTheirTables:
@@ -97,13 +93,21 @@ class PoliciesFitTheirTables:
 
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse what Databricks refuses only when the table is read."""
-        policies, schemas = of_kind(AbacPolicy, models), of_kind(Schema, models)
+        policies = of_kind(AbacPolicy, models)
         functions = {function.key: function for function in of_kind(Function, models)}
-        for table in of_kind(Table, models) if policies and functions else ():
-            name = table.qualified_name
-            reached = reaches(name, table, policies, inherited_tags(name, schemas))
-            for reason, way_out, column, _ in call_problems(table, reached, functions):
-                yield model_refusal(table, reason, way_out, column)
+        for table, inherited in _protected(models) if functions else ():
+            reached = reaches(table.qualified_name, table, policies, inherited)
+            problems = call_problems(table, reached, functions)
+            yield from (model_refusal(table, *problem[:3]) for problem in problems)
+
+
+def _protected(models: Sequence[Securable]) -> Iterator[tuple[Table, Mapping[str, str]]]:
+    """Yield the tables in the scope of a declared policy, with the tags of their schemas."""
+    scopes = {policy.scope for policy in of_kind(AbacPolicy, models)}
+    schemas = of_kind(Schema, models)
+    for table in of_kind(Table, models) if scopes else ():
+        if any(scope.covers(table.key) for scope in scopes):
+            yield table, inherited_tags(table.qualified_name, schemas)
 
 
 @dataclass(frozen=True, slots=True)
