@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -159,6 +160,12 @@ def test_a_listing_that_fails_is_read_in_sql_from_then_on(api: FakeGovernanceApi
     asked = listing.asked
     assert reader.snapshot([], models) == in_sql.snapshot([], models)
     assert listing.asked == asked
+
+
+def test_an_older_sdk_without_policies_reads_them_in_sql(client: Any, api: FakeGovernanceApi) -> None:
+    older: Any = SimpleNamespace(functions=client.functions)
+    state = UnityCatalogReader(api.catalog, governance=older).snapshot([], POLICIES)
+    assert state == UnityCatalogReader(api.catalog).snapshot([], POLICIES)
 
 
 def test_what_may_not_be_listed_is_read_in_sql(client: Any, api: FakeGovernanceApi) -> None:

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from delta_engine.backends.sql_runner import Row, SqlRunner
@@ -158,17 +157,24 @@ class GovernanceReader:
         listing = self.listing
         if listing is None:
             return None
-        infos = partial(listing.functions.list, catalog, schema, include_browse=True, max_results=0)
-        return self._listed(lambda: {str(info.name): listed_function(info) for info in infos()})
+        return self._listed(
+            lambda: {
+                str(info.name): listed_function(info)
+                for info in listing.functions.list(catalog, schema, include_browse=True, max_results=0)
+            }
+        )
 
     def _policies_on(
         self, scope: PolicyScope
     ) -> Mapping[str, PolicyAnswer] | list[PolicyName] | CatalogReadError | StatementError:
         """Return the policies of a securable if they are listed, the names of those to describe, or what failed."""
         if (listing := self.listing) is not None:
-            infos = partial(listing.policies.list_policies, scope.kind.value.upper(), ".".join(scope.parts))
+            kind, name = scope.kind.value.upper(), ".".join(scope.parts)
             policies = self._listed(
-                lambda: {PolicyName(scope, str(info.name)).key: listed_policy(info) for info in infos()}
+                lambda: {
+                    PolicyName(scope, str(info.name)).key: listed_policy(info)
+                    for info in listing.policies.list_policies(kind, name)
+                }
             )
             if policies is not None:
                 return policies
