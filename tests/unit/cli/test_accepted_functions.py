@@ -12,6 +12,7 @@ from delta_engine.sql.functions import sql_create_function, sql_drop_function
 from delta_engine.sql.policies import sql_create_policy
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.commandline import CommandLine, Result
+from tests.unit.config.projects import MODELS
 from tests.unit.config.test_governed_models import (
     BODY,
     CLEAN_IBAN,
@@ -19,7 +20,6 @@ from tests.unit.config.test_governed_models import (
     FUNCTIONS,
     MASK_EMAIL,
     MASK_PII,
-    MODELS,
     POLICIES,
 )
 
