@@ -7,12 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from delta_engine.actions.policy import matches_any
-from delta_engine.aspects import COLUMN_FACETS, FUNCTION_FACETS, SCHEMA_FACETS, TABLE_FACETS
+from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
+from delta_engine.aspects.existing_models import (
+    THE_CATALOG,
+    as_schema_model,
+    governed_models,
+    imported_arguments,
+)
 from delta_engine.aspects.facet import Facet
 from delta_engine.config.settings import Settings
 from delta_engine.config.state_backend import DatabricksState
 from delta_engine.deployment.stores.databricks import HEADS, LOCKS
-from delta_engine.errors import InvalidCommandError, NotADeltaTableError, RefusedError, SourceLocation
+from delta_engine.errors import InvalidCommandError, NotADeltaTableError, RefusedError
 from delta_engine.models import (
     AbacPolicy,
     Column,
@@ -39,15 +45,11 @@ from delta_engine.state.catalog_reader import (
     unmanaged_columns,
 )
 from delta_engine.state.function_states import FunctionState
-from delta_engine.state.policy_states import PolicyState
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.telemetry.context import command
 from delta_engine.validation.owned_names import OwnedTables
 from delta_engine.validation.relations import PARTS_OF_STREAMING_TABLES
 from delta_engine.validation.validator import PlanValidator
-
-_CATALOG = SourceLocation("the catalog")
-"""The place that messages give for an imported model."""
 
 State = TypeVar("State", TableState, SchemaState, FunctionState, Column)
 
@@ -257,40 +259,8 @@ def as_model(name: QualifiedName, state: TableState) -> Table:
     """
     if state.relation is RelationKind.STREAMING_TABLE:
         return _as_model_of_parts(name, state)
-    arguments = _arguments(TABLE_FACETS, name, state)
-    return Table(name.catalog, name.schema, name.table, state.columns, declared_at=_CATALOG, **arguments)
-
-
-def as_schema_model(name: SchemaName, state: SchemaState) -> Schema | None:
-    """Return a model that an existing schema matches, or None if it has no comment and no tags.
-
-    Owner and grants are left out, as for tables.
-    """
-    arguments = _arguments(SCHEMA_FACETS, name, state)
-    model = Schema(name.catalog, name.schema, **arguments, declared_at=_CATALOG)
-    return model if any(facet.is_declared(model) for facet in SCHEMA_FACETS) else None
-
-
-def as_function_model(name: FunctionName, state: FunctionState) -> Function:
-    """Return a model that an existing function matches. Owner and grants are left out, as for tables."""
-    arguments = _arguments(FUNCTION_FACETS, name, state)
-    return Function(name.catalog, name.schema, name.function, declared_at=_CATALOG, **arguments)
-
-
-def as_policy_model(name: PolicyName, state: PolicyState) -> AbacPolicy:
-    """Return a model that an existing policy matches."""
-    assert state.protection is not None
-    return AbacPolicy(
-        name.policy,
-        name.scope,
-        state.protection,
-        state.to,
-        excepted=state.excepted,
-        match=state.match,
-        when=state.when,
-        comment=state.comment,
-        declared_at=_CATALOG,
-    )
+    arguments = imported_arguments(TABLE_FACETS, name, state)
+    return Table(name.catalog, name.schema, name.table, state.columns, declared_at=THE_CATALOG, **arguments)
 
 
 def _as_model_of_parts(name: QualifiedName, state: TableState) -> Table:
@@ -300,26 +270,19 @@ def _as_model_of_parts(name: QualifiedName, state: TableState) -> Table:
         name.schema,
         name.table,
         [
-            Column(column.name, column.data_type, **_arguments(_streaming(COLUMN_FACETS), name, column))
+            Column(
+                column.name, column.data_type, **imported_arguments(_streaming(COLUMN_FACETS), name, column)
+            )
             for column in state.columns
         ],
         manages=PARTS_OF_STREAMING_TABLES,
-        declared_at=_CATALOG,
-        **_arguments(_streaming(TABLE_FACETS), name, state),
+        declared_at=THE_CATALOG,
+        **imported_arguments(_streaming(TABLE_FACETS), name, state),
     )
 
 
 def _streaming(facets: Iterable[Facet[Any, State, Any]]) -> Iterator[Facet[Any, State, Any]]:
     return (facet for facet in facets if facet.part in PARTS_OF_STREAMING_TABLES)
-
-
-def _arguments(facets: Iterable[Facet[Any, State, Any]], name: SecurableName, state: State) -> dict[str, Any]:
-    """Return the arguments of the model that declares what exists."""
-    return {
-        facet.attribute: facet.imported_value(name, state)
-        for facet in facets
-        if facet.is_imported and facet.observed is not None
-    }
 
 
 _MOST_SHOWN: Final = 10
@@ -329,7 +292,7 @@ def _chosen(target: str, catalog: str, lister: CatalogLister, listing: Listing, 
     """Return what a scope takes of a listing, with a note for each reason to leave something out."""
     schemas = [name for name in listing.schemas if _is_taken(SchemaName(catalog, name), scope)]
     governed, unreadable = lister.governed_in(catalog, schemas)
-    others = [*_governed_models(governed)]
+    others = [*governed_models(governed)]
     hidden = [other.qualified_name for other in others if isinstance(other, Function) and not other.body]
     left: list[SecurableName] = [*listing.tables, *(other.qualified_name for other in others)]
     left = [name for name in left if name not in hidden]
@@ -367,13 +330,6 @@ def _chosen(target: str, catalog: str, lister: CatalogLister, listing: Listing, 
 
 def _is_taken(schema: SchemaName, scope: Scope) -> bool:
     return not any(matches_any(schema, [glob]) for glob in scope.exclude)
-
-
-def _governed_models(governed: CatalogState) -> Iterator[Function | AbacPolicy]:
-    for key, function in sorted(governed.functions.items()):
-        yield as_function_model(FunctionName(*key.split(".")), function)
-    for key, policy in sorted(governed.policies.items()):
-        yield as_policy_model(PolicyName.of_key(key), policy)
 
 
 def _notes_on_governed(governed: CatalogState, hidden: Sequence[FunctionName]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NoReturn
 
+from delta_engine.aspects.existing_models import as_schema_model
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.models import (
     AUTO,
@@ -19,7 +20,7 @@ from delta_engine.models import (
     SchemaName,
 )
 from delta_engine.orchestrate.backend import databricks_backend
-from delta_engine.orchestrate.importing import as_model, as_schema_model, import_tables
+from delta_engine.orchestrate.importing import as_model, import_tables
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
 from delta_engine.state.states import RelationKind, SchemaState, TableState
 from delta_engine.validation.validator import PlanValidator
