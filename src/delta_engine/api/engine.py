@@ -296,7 +296,7 @@ class Engine:
         """Return models of a catalog, `catalog.schema` or `catalog.schema.table`. Planning them gives an empty plan.
 
         Args:
-            exclude: globs of schemas and tables to leave out, such as `gold` or `gold.tmp_*`.
+            exclude: globs of schemas, tables, functions and policies to leave out, such as `gold` or `gold.tmp_*`.
 
         Raises:
             ConfigError: nothing of that name exists.

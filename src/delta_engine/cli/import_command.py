@@ -41,7 +41,11 @@ def import_models(
     ] = None,
     exclude: Annotated[
         list[str] | None,
-        value("--exclude", "GLOB", "Leave out schemas and tables that match: gold, gold.tmp_*. Repeatable."),
+        value(
+            "--exclude",
+            "GLOB",
+            "Leave out what matches: schemas, tables, functions, policies. Repeatable.",
+        ),
     ] = None,
     output_format: Annotated[
         str | None, value("--format", "yaml|python", "yaml by default, python for a .py file.")
