@@ -164,9 +164,9 @@ class DriftReport:
         serial: the deployment state's serial.
         lineage: the commit that was deployed last.
         tables_checked: how many tables were compared with what was applied.
-        drifted: tables that are not as they were applied.
-        deleted: tables that were applied and are gone.
-        unmanaged: tables in managed schemas that are in no model.
+        drifted: tables, functions and policies that are not as they were applied.
+        deleted: tables, functions and policies that were applied and are gone.
+        unmanaged: tables, functions and policies in managed schemas that are in no model.
         schemas: declared schemas that are not as they were applied, or are gone.
         ignored: findings that the drift policy ignores; they count nowhere else.
         policy_notes: entries of the drift policy without an effect.

@@ -27,7 +27,7 @@ from delta_engine.drift.drifted_resources import (
 from delta_engine.drift.handling import is_refused, targets
 from delta_engine.models import QualifiedName, SecurableName
 from delta_engine.ownership.recorded import planning_key
-from delta_engine.telemetry.visible import plural
+from delta_engine.telemetry.visible import in_plural
 from delta_engine.validation.rules import name_problem
 
 _MOST_COMMANDS = 20
@@ -304,9 +304,7 @@ def _with_children(gone: Sequence[ComparedResource], facts: DriftFacts) -> list[
 
 def _deleted(gone: Sequence[ComparedResource], facts: DriftFacts) -> str:
     """Return what a revert creates again, and what it does about the rows of tables."""
-    *kinds, last = dict.fromkeys(plural(resource.name.kind) for resource in gone)
-    words = f"{', '.join(kinds)} and {last}" if kinds else last
-    tables = drifted_tables(gone)
+    words, tables = in_plural(resource.name.kind for resource in gone), drifted_tables(gone)
     return f"deleted {words} again" + (f", {_their_data(tables, facts.reversal.files)}" if tables else "")
 
 

@@ -23,7 +23,7 @@ from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drift_report import DriftReport, PastReport
 from delta_engine.report.change_tree import laid_out
 from delta_engine.report.drift_text import next_sync_note
-from delta_engine.telemetry.visible import shown_moment, visible
+from delta_engine.telemetry.visible import in_plural, shown_moment, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -131,8 +131,9 @@ def _kinds(report: DriftReport) -> list[DriftKind]:
 
 def _split_name(resource: str) -> tuple[str, str]:
     """Return the path of a resource key with its last dot, and the last name."""
-    path, dot, name = resource.removeprefix("table.").removeprefix("schema.").rpartition(".")
-    return path + dot, name
+    kind, _, rest = resource.partition(".")
+    path, dot, name = rest.rpartition(".")
+    return (path + dot if kind in ("table", "schema") else f"{kind} {path}{dot}"), name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,6 +303,7 @@ _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "by_severity": lambda resources: sorted(resources, key=lambda resource: -resource.severity.rank),
     "command_pieces": command_pieces,
     "diff": lambda expected, actual: diff_values(_readable(expected), _readable(actual)),
+    "kinds": lambda resources: in_plural(drifted.resource.partition(".")[0] for drifted in resources),
     "moment": shown_moment,
     "next_sync_note": next_sync_note,
     "in_words": lambda member: member.value.replace("_", " ").capitalize(),

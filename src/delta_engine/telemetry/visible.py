@@ -140,6 +140,12 @@ def plural(noun: str) -> str:
     return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:-1] not in "aeiou" else f"{noun}s"
 
 
+def in_plural(kinds: Iterable[str]) -> str:
+    """Return kinds in the plural, each once, such as `tables and policies`; `tables` for none."""
+    *others, last = dict.fromkeys(map(plural, kinds)) or ["tables"]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def described_size(size: int) -> str:
     """Return a number of bytes in decimal units, such as `1.2 GB`."""
     number, unit = float(size), "B"

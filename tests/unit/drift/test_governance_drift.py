@@ -155,6 +155,14 @@ def test_a_deleted_function_and_a_revoked_grant_have_authors_of_the_audit_log(
     assert drifted[MASK]["findings"][0]["changed"]["who"] == "kim"
 
 
+def test_the_page_names_what_drifted(project: CatalogProject) -> None:
+    project.by_hand(HAND_MADE, DROP_POLICY)
+    page = project.run("drift --format html").stdout
+    assert "Drifted functions" in page
+    assert "These policies were applied and are gone." in page
+    assert "function dev.silver." in page
+
+
 def test_functions_and_policies_that_no_model_declares_are_unmanaged(project: CatalogProject) -> None:
     project.by_hand(
         "CREATE FUNCTION `dev`.`silver`.`theirs`(`x` INT) RETURNS INT RETURN x",
