@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Policy, Removed
 from delta_engine.compile.compiled_plan import CompiledPlan, Round
 from delta_engine.compile.planner import TablePlanner
@@ -67,11 +68,15 @@ def catalog(before: Sequence[Any], after: Sequence[Any]) -> CatalogState:
 
 
 def compiled_from(before: Sequence[Any], after: Sequence[Any]) -> CompiledPlan:
+    return compiled(plan_from(before, after))
+
+
+def plan_from(before: Sequence[Any], after: Sequence[Any]) -> TablePlan:
     records = {
         model.key if isinstance(model, Table) else resource_key(model.qualified_name): Recorded.of(model)
         for model in before
     }
-    return compiled(TablePlanner(DROPS).plan(after, catalog(before, after), records))
+    return TablePlanner(DROPS).plan(after, catalog(before, after), records)
 
 
 def short(plan: CompiledPlan) -> list[str]:
@@ -187,6 +192,25 @@ def test_rows_are_hidden_before_a_filter_shows_more() -> None:
         "ALTER TABLE orders ALTER COLUMN mail SET",
         "ALTER TABLE orders DROP ROW FILTER",
     ]
+
+
+def test_rights_to_read_a_schema_come_after_protection_and_go_before_it_is_weakened() -> None:
+    schema = Schema("dev", "silver", grants={"bob": ("SELECT",)})
+    closed = Schema("dev", "silver")
+    granted = TablePlanner().plan([schema], catalog([], []))
+    protected = plan_from([HIDE, orders()], [HIDE, orders(MASKED)])
+    assert short(compiled(TablePlan((*granted.changes, *protected.changes)))) == [
+        "ALTER TABLE orders ALTER COLUMN mail SET",
+        "GRANT SELECT ON SCHEMA dev.silver TO bob",
+    ]
+    held = CatalogState(tables={}, schema_states={"dev.silver": SchemaState(grants=schema.grants)})
+    revoked = TablePlanner().plan([closed], held, {schema.key: Recorded.of(schema)})
+    weakened = plan_from([HIDE, orders(MASKED)], [HIDE, orders()])
+    assert short(compiled(TablePlan((*revoked.changes, *weakened.changes)))) == [
+        "REVOKE SELECT ON SCHEMA dev.silver FROM bob",
+        "ALTER TABLE orders ALTER COLUMN mail DROP",
+    ]
+    assert short(compiled(revoked)) == ["REVOKE SELECT ON SCHEMA dev.silver FROM bob"]
 
 
 def test_a_schema_comes_before_what_is_in_it() -> None:
