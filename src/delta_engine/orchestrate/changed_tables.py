@@ -125,7 +125,7 @@ def _configurations(settings: Settings, root: Path) -> frozenset[str]:
 def _body_files(project: Project, root: Path) -> frozenset[str]:
     """Return the paths in the repository of the files of functions' bodies, as they are now."""
     paths = (
-        body_path(function, project.settings.project_dir)
+        real_path(body_path(function, project.settings.project_dir))
         for function in project.functions
         if function.body_file
     )

@@ -6,6 +6,7 @@ are always loaded, because no checksum covers what they read.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -56,7 +57,7 @@ def valid_models(conf_dir: Path, environment: str) -> Verdict:
     verdict = Verdict(
         _checksum(settings, project.contents),
         len(project.selectable),
-        sorted(file.relative_to(settings.project_dir).as_posix() for file in files),
+        sorted(Path(os.path.relpath(file, settings.project_dir)).as_posix() for file in files),
         [*body_doubts(project.functions)],
     )
     if not settings.python_models and not settings.policy.rules:

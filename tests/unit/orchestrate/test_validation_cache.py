@@ -16,7 +16,7 @@ Write = Callable[[str, str], object]
 
 FUNCTION = """\
 functions:
-  - {catalog: dev, schema: silver, name: f, parameters: [{name: x, type: string}], returns: string, body_file: f.sql}
+  - {catalog: spark_catalog, schema: silver, name: f, parameters: [{name: x, type: string}], returns: string, body_file: f.sql}
 """
 MODULE = "delta_engine.orchestrate.validation_cache"
 VERDICT = ".delta-engine/cache/dev.verdict.json"
@@ -159,6 +159,18 @@ def test_models_and_rules_in_python_are_always_loaded(tmp_path: Path, write: Wri
         assert not (tmp_path / VERDICT).exists()
 
 
+def test_a_project_with_bodies_may_be_named_from_elsewhere(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("conf/dev.yml", CONFIG.replace("type: oss", "type: oss, names: catalog"))
+    write("conf/models/f.sql", "upper(x)")
+    write("conf/models/functions.yml", FUNCTION)
+    monkeypatch.chdir(tmp_path / "conf")
+    for _ in range(2):
+        assert count(Path("..")) == 2
+    assert json.loads((tmp_path / VERDICT).read_text())["bodies"] == ["conf/models/f.sql"]
+
+
 def test_a_changed_body_changes_the_verdict(tmp_path: Path, write: Write) -> None:
     write("conf/dev.yml", CONFIG.replace("type: oss", "type: oss, names: catalog"))
     write("conf/models/f.sql", "upper(x)")
@@ -182,7 +194,7 @@ def test_a_doubtful_body_is_remembered_with_the_verdict(tmp_path: Path, write: W
     for _ in range(2):
         (doubt,) = valid_models(tmp_path / "conf", "dev").doubts
         assert doubt == (
-            "conf/models/functions.yml:2: function dev.silver.f: sqlglot does not read its body as SQL, so the "
+            "conf/models/functions.yml:2: function spark_catalog.silver.f: sqlglot does not read its body as SQL, so the "
             "platform may refuse it"
         )
 
