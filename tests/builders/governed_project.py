@@ -38,11 +38,14 @@ tables:
       - {name: mail, type: string, mask: {function: "${catalog}.governance.mask_email"}}
       - {name: other_mail, type: string, tags: {pii: email}}
 """
+UNMASKED = TABLE.replace(', mask: {function: "${catalog}.governance.mask_email"}', "")
 IBAN = 'return iban.replace(" ", "").upper()\n'
 
 
-def write_governed_models(folder: Path, functions: str = FUNCTIONS, policies: str = POLICIES) -> None:
+def write_governed_models(
+    folder: Path, functions: str = FUNCTIONS, policies: str = POLICIES, table: str = TABLE
+) -> None:
     """Write the models, and the file of a body, into a folder of models."""
     (folder / "functions").mkdir(exist_ok=True)
     (folder / "functions" / "clean_iban.py").write_text(IBAN)
-    (folder / "governed.yml").write_text(functions + policies + TABLE)
+    (folder / "governed.yml").write_text(functions + policies + table)

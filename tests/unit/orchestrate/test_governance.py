@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.governed_project import BODY, FUNCTIONS, POLICIES, write_governed_models
+from tests.builders.governed_project import BODY, FUNCTIONS, POLICIES, UNMASKED, write_governed_models
 from tests.projects.catalog_project import CatalogProject
 
 CONSENTS = "--allow change_protection --allow drop_function --allow drop_policy"
@@ -136,6 +136,25 @@ def test_what_is_no_longer_declared_is_dropped_with_consent_after_what_uses_it(
     refused = project.run("sync --yes")
     assert refused.code == 3, refused.stdout
     assert sorted(project.catalog.functions) == ["dev.governance.clean_iban", MASK]
+    write_governed_models(project.models.parent, "", "", UNMASKED)
+    project.sync(f"{CONSENTS} --allow drop_column_mask")
+    assert (project.catalog.functions, project.catalog.policies) == ({}, [])
+    last = project.catalog.statements[-4:]
+    assert [" ".join(sql.split()[:2]) for sql in last] == [
+        "ALTER TABLE",
+        "DROP POLICY",
+        "DROP FUNCTION",
+        "DROP FUNCTION",
+    ]
+    require_nothing_to_do(project)
+
+
+def test_a_project_without_functions_and_policies_asks_nothing_about_them(project: CatalogProject) -> None:
+    write_governed_models(project.models.parent, "", "", UNMASKED)
+    project.sync()
+    require_nothing_to_do(project)
+    words = ("routine", "POLIC", "FUNCTION")
+    assert not [sql for sql in project.catalog.questions if any(word in sql for word in words)]
 
 
 def test_functions_and_policies_that_nothing_declares_stay(project: CatalogProject) -> None:
