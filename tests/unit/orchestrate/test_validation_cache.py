@@ -16,7 +16,12 @@ Write = Callable[[str, str], object]
 
 FUNCTION = """\
 functions:
-  - {catalog: spark_catalog, schema: silver, name: f, parameters: [{name: x, type: string}], returns: string, body_file: f.sql}
+  - catalog: spark_catalog
+    schema: silver
+    name: f
+    parameters: [{name: x, type: string}]
+    returns: string
+    body_file: f.sql
 """
 MODULE = "delta_engine.orchestrate.validation_cache"
 VERDICT = ".delta-engine/cache/dev.verdict.json"
@@ -194,8 +199,8 @@ def test_a_doubtful_body_is_remembered_with_the_verdict(tmp_path: Path, write: W
     for _ in range(2):
         (doubt,) = valid_models(tmp_path / "conf", "dev").doubts
         assert doubt == (
-            "conf/models/functions.yml:2: function spark_catalog.silver.f: sqlglot does not read its body as SQL, so the "
-            "platform may refuse it"
+            "conf/models/functions.yml:2: function spark_catalog.silver.f: sqlglot does not read its body as SQL, "
+            "so the platform may refuse it"
         )
 
 
