@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-from delta_engine.actions import AlignTable, TableAction, TablePlan
+from delta_engine.actions import Align, AlignTable, Create, Drop, TablePlan
 from delta_engine.actions.policy import Policy
-from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS, kind_of
+from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS, kind_of, tags
 from delta_engine.aspects.backfill_actions import AbandonConversion, SwapColumn
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.column_types import ColumnTypeChange
@@ -27,6 +27,8 @@ from delta_engine.models import (
     ColumnMask,
     Function,
     FunctionLanguage,
+    FunctionName,
+    PolicyName,
     RowFilter,
     Schema,
     Securable,
@@ -120,7 +122,7 @@ class SupportedChanges:
     def check(self, plan: TablePlan, _policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse changes that the platform refuses; a model may declare a feature if the plan does not change it."""
         for action, change, column in _dependent_changes(plan):
-            if (reason := self.capabilities.refusal(change.feature, action.table.catalog)) is not None:
+            if (reason := self.capabilities.refusal(change.feature, action.name.catalog)) is not None:
                 problem = f"{change.what}, which the backend {self.capabilities.name} cannot do: {reason}"
                 yield plan_refusal(action, problem, change.way_out, column)
 
@@ -186,7 +188,11 @@ _REMOVED = _RefusableChange(
     "Keep it: `policy.removed_tables: keep`, or `undo --skip-refused`.",
 )
 
-_Dependent: TypeAlias = tuple[TableAction, _RefusableChange, Column | str | None]
+_NEWER = "Run it on a newer runtime, or with `backend: {type: databricks-warehouse}` in this environment."
+_POLICY = _RefusableChange(Feature.POLICIES, "it would be created, changed or dropped", _NEWER)
+_FUNCTION_TAGS = _RefusableChange(Feature.FUNCTION_TAGS, "its tags would change", _NEWER)
+
+_Dependent: TypeAlias = tuple[Create[Any] | Align[Any] | Drop[Any], _RefusableChange, Column | str | None]
 
 
 def _dependent_changes(plan: TablePlan) -> Iterator[_Dependent]:
@@ -200,6 +206,16 @@ def _dependent_changes(plan: TablePlan) -> Iterator[_Dependent]:
             yield align, change, path
     for drop in plan.drop_tables:
         yield drop, _REMOVED, None
+    for changed in plan.changes:
+        match changed:
+            case Create(desired=AbacPolicy()) | Align(name=PolicyName()) | Drop(name=PolicyName()):
+                yield changed, _POLICY, None
+            case Create(desired=Function() as function) if function.tags:
+                yield changed, _FUNCTION_TAGS, None
+            case Align(name=FunctionName()) if any(
+                type(each) in tags.ASPECT.actions for each in changed.actions
+            ):
+                yield changed, _FUNCTION_TAGS, None
 
 
 def _dependent_actions(align: AlignTable) -> Iterator[tuple[_RefusableChange, str | None]]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from pyspark.errors import PySparkException
 
-from delta_engine.actions import Action, AlignTable, CreateTable, DropTable, TablePlan
+from delta_engine.actions import Action, Align, AlignTable, Create, CreateTable, Drop, DropTable, TablePlan
 from delta_engine.actions.policy import Policy
 from delta_engine.aspects.aspect import EntryChange, RenderContext
 from delta_engine.aspects.backfill_actions import AbandonConversion, SwapColumn
@@ -39,9 +39,18 @@ from delta_engine.backends.capabilities import (
 from delta_engine.backends.spark_sessions import databricks_runtime, workspace_host
 from delta_engine.backends.sql_runner import Row
 from delta_engine.config.settings import BackendType
-from delta_engine.errors import StatementError
+from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ApplyFailedError
-from delta_engine.models import Column, Function, Identity, QualifiedName
+from delta_engine.models import (
+    AbacPolicy,
+    Column,
+    Function,
+    Identity,
+    Parameter,
+    PolicyFilter,
+    PolicyScope,
+    QualifiedName,
+)
 from delta_engine.models.types import AtomicType
 from delta_engine.orchestrate.opening import open_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator
@@ -375,3 +384,27 @@ def test_spark_takes_functions_in_sql_in_its_session_catalog(function: Function,
     assert [*SupportedFeatures(DATABRICKS).check([function])] == []
     (by_path,) = SupportedFeatures(OPEN_SOURCE).check([function])
     assert "its schemas are folders, which hold no functions" in str(by_path)
+
+
+HIDE = Function("dev", "silver", "hide", "string", "left(v, 3)", [Parameter("v", "string")])
+PII = AbacPolicy("pii", PolicyScope("schema", "dev.silver"), PolicyFilter("dev.silver.mine"), ["hr"])
+TAGGED = replace(HIDE, tags={"pii": "no"})
+NEEDS_NEWER: list[tuple[Any, str, str]] = [
+    (Create(PII), "16.3", "16.4"),
+    (Drop(PII.qualified_name), "15.4", "16.4"),
+    (Create(TAGGED), "17.3", "18.1"),
+    (Align(HIDE.qualified_name, (SetTableTags((EntryChange("pii", "no", None),)),)), "17.3", "18.1"),
+]
+
+
+@pytest.mark.parametrize(("change", "older", "least"), NEEDS_NEWER)
+def test_a_plan_is_refused_where_the_runtime_lacks_policies_or_tags_of_functions(
+    change: Any, older: str, least: str
+) -> None:
+    def refused(version: str) -> list[UnsafePlanError]:
+        return [*SupportedChanges(on_runtime(version)).check(TablePlan((change,)), Policy())]
+
+    (refusal,) = refused(older)
+    assert f"needs Databricks Runtime {least}" in str(refusal)
+    assert refused(least) == refused("client.4.9") == []
+    assert [*SupportedChanges(on_runtime(older)).check(TablePlan((Create(HIDE),)), Policy())] == []
