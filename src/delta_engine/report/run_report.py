@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from delta_engine.actions import Align, CreateTable, Keep, SecurableChange, TablePlan
 from delta_engine.actions.policy import Consent
@@ -293,39 +293,30 @@ def run_report(
 ) -> RunReport:
     """Return the report of a run; `outcomes` covers each schema and table of the plan."""
     changes = {resource_key(change.name): change for change in plan.changes}
+
+    def facts_of(outcome: AnyOutcome) -> dict[str, Any]:
+        return {
+            "status": _status_of(outcome),
+            "seconds": round(sum(run.seconds for run in outcome.runs), 3),
+            "planned": _planned(changes[resource_key(outcome.name)], undone),
+            "statements": outcome.runs,
+            "error": _error(outcome),
+        }
+
     tables = tuple(
         TableRun(
             table=str(outcome.name),
-            status=_status_of(outcome),
-            seconds=_seconds(outcome),
             is_verified=outcome.is_verified,
             actions=_lines(changes[resource_key(outcome.name)]),
-            planned=_planned(changes[resource_key(outcome.name)], undone),
-            statements=outcome.runs,
-            error=_error(outcome),
+            **facts_of(outcome),
         )
         for outcome in of_tables(outcomes)
     )
     schema_runs = tuple(
-        SchemaRun(
-            schema=str(outcome.name),
-            status=_status_of(outcome),
-            seconds=_seconds(outcome),
-            planned=_planned(changes[resource_key(outcome.name)], undone),
-            statements=outcome.runs,
-            error=_error(outcome),
-        )
-        for outcome in of_schemas(outcomes)
+        SchemaRun(schema=str(outcome.name), **facts_of(outcome)) for outcome in of_schemas(outcomes)
     )
     others = tuple(
-        ResourceRun(
-            resource=f"{outcome.name.kind}.{resource_id(outcome.name)}",
-            status=_status_of(outcome),
-            seconds=_seconds(outcome),
-            planned=_planned(changes[resource_key(outcome.name)], undone),
-            statements=outcome.runs,
-            error=_error(outcome),
-        )
+        ResourceRun(resource=f"{outcome.name.kind}.{resource_id(outcome.name)}", **facts_of(outcome))
         for outcome in outcomes
         if outcome.name.kind not in ("schema", "table")
     )
@@ -363,10 +354,6 @@ def run_report(
 def _described(run: SchemaRun | ResourceRun | TableRun, name: str) -> str:
     word, count = run.status.value.replace("_", " "), counted(len(run.statements), "statement")
     return shortened(f"{word} {name} ({count})" + (f": {run.error.message}" if run.error else ""))
-
-
-def _seconds(outcome: AnyOutcome) -> float:
-    return round(sum(run.seconds for run in outcome.runs), 3)
 
 
 def _lines(action: SecurableChange) -> tuple[str, ...]:

@@ -155,6 +155,18 @@ def test_a_deleted_function_and_a_revoked_grant_have_authors_of_the_audit_log(
     assert drifted[MASK]["findings"][0]["changed"]["who"] == "kim"
 
 
+def test_rights_tell_whether_a_missing_one_may_be_hidden(project: CatalogProject) -> None:
+    project.by_hand(DROP_POLICY, "DROP FUNCTION `dev`.`silver`.`clean`")
+    reasons = {key: part["findings"][0]["absence"] for key, part in report(project).items()}
+    who = project.catalog.user
+    assert reasons[CLEAN] == {
+        "may_be_hidden": False,
+        "reason": f"{who} owns schema dev.silver, or has EXECUTE on it, and may use it and its catalog",
+        "lacking": [],
+    }
+    assert reasons[PII]["reason"].startswith(f"{who} owns schema dev.silver, or has MANAGE on it")
+
+
 def test_the_page_names_what_drifted(project: CatalogProject) -> None:
     project.by_hand(HAND_MADE, DROP_POLICY)
     page = project.run("drift --format html").stdout
