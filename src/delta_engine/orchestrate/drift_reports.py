@@ -26,6 +26,7 @@ from delta_engine.drift.drifted_resources import (
     ComparedTable,
     DriftFacts,
     PlannedRevert,
+    is_schema,
     is_table,
 )
 from delta_engine.drift.handling import (
@@ -52,7 +53,7 @@ from delta_engine.orchestrate.project import Project, declared_models
 from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
 from delta_engine.ownership.recorded import planning_key, resource_key
 from delta_engine.report.pages import drift_html
-from delta_engine.state.catalog_reader import Other
+from delta_engine.state.catalog_reader import Other, place_of
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command, new_id, utc_now
 from delta_engine.validation.rules import model_refusal, needed_by
@@ -334,10 +335,10 @@ def _reversal(environment: Environment, facts: DriftFacts) -> PlannedRevert:
                     files={key: files is not None for key, files in draft.snapshot.files.items()},
                 )
         refused += refusals
-        names = {refusal.table for refusal in refusals}
-        tables = filter(is_table, left)  # -t leaves out all others
-        able = [table for table in tables if str(table.name) not in names]
-        left = list[ComparedResource](able) if len(able) < len(left) else []
+        places = {refusal.table or refusal.securable for refusal in refusals}
+        selectable = [resource for resource in left if not is_schema(resource)]  # -t leaves out schemas
+        able = [resource for resource in selectable if place_of(resource.declared) not in places]
+        left = able if len(able) < len(left) else []
     return PlannedRevert(refusals=tuple(refused))
 
 

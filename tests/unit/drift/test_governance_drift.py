@@ -219,6 +219,21 @@ def test_a_revert_of_one_function_leaves_the_rest(project: CatalogProject) -> No
     assert [*report(project)] == [MASK]
 
 
+def test_what_cannot_be_reverted_does_not_keep_the_rest_from_it(project: CatalogProject) -> None:
+    project.by_hand(
+        HAND_MADE,
+        "DROP FUNCTION `dev`.`silver`.`clean`",
+        "CREATE FUNCTION `dev`.`silver`.`clean`(`iban` STRING, `n` INT) RETURNS STRING RETURN iban",
+    )
+    drifted = report(project)
+    reverts = {
+        key: [step for step in part["alternatives"] if "--revert" in step.get("command", "")]
+        for key, part in drifted.items()
+    }
+    assert [finding["kind"] for finding in drifted[CLEAN]["findings"]].count("function_signature") == 1
+    assert (len(reverts[MASK]), len(reverts[CLEAN])) == (1, 0)
+
+
 def test_acceptance_writes_the_body_into_its_file(project: CatalogProject) -> None:
     project.by_hand(
         HAND_MADE,
