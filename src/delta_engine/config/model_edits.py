@@ -7,14 +7,16 @@ safely, with instructions for a manual edit.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from delta_engine.aspects.policy_definition import SCOPE_FACET
 from delta_engine.config.body_files import body_of, body_path
 from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.loading import models_of_text
@@ -34,7 +36,7 @@ from delta_engine.config.yaml_layout import (
     with_unix_lines,
 )
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, raise_all
-from delta_engine.models import ForeignKey, Function, QualifiedName, Securable, Table, subject
+from delta_engine.models import AbacPolicy, ForeignKey, Function, QualifiedName, Securable, Table, subject
 from delta_engine.models.constraints import referenced_table
 from delta_engine.telemetry.visible import plural
 
@@ -225,12 +227,27 @@ def _splices(text: str, node: Node, edit: ModelEdit, after: Securable) -> Iterat
         and "${" in text[name[1].start : name[1].end]
     ):
         raise UnusualLayoutError("its name has a variable")
-    catalog = node.pair("catalog")
-    spelling = catalog[1].value if catalog and catalog[1].kind == "scalar" else escaped(after.catalog_name)
+    spelling = _spelled_catalog(node, after)
     before_values, after_values = (
         written_values(fields_of(model), spelled(model, spelling)) for model in (edit.before, after)
     )
     return EntryEditor(text, edit.renames).splices(node, before_values, after_values)
+
+
+def _spelled_catalog(node: Node, model: Securable) -> str:
+    """Return a model's catalog as its file spells it: in its own key, or in the name of what a policy is on."""
+    key = SCOPE_FACET.key if isinstance(model, AbacPolicy) else "catalog"
+    pair = node.pair(key)
+    value = pair[1].pairs[0][1] if pair and pair[1].pairs else pair and pair[1]
+    if not value or value.kind != "scalar":
+        return escaped(model.catalog_name)
+    if not isinstance(model, AbacPolicy):
+        return value.value
+    parts = _PARTS(value.value)
+    return parts[0] if len(parts) == len(model.scope.parts) else escaped(model.catalog_name)
+
+
+_PARTS: Final = re.compile(r"(?:\$\{[^}]*\}|[^.])+").findall
 
 
 def _comparable(model: Securable) -> Securable:

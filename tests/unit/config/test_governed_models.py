@@ -430,6 +430,17 @@ def test_an_accepted_body_goes_where_the_body_is(project: Path, write: Write) ->
     assert model_file.read_text() == written
 
 
+def test_another_function_of_a_policy_keeps_the_variable_of_its_catalog(project: Path, write: Write) -> None:
+    model_file = write("conf/models/governance.yml", FUNCTIONS + POLICIES)
+    edit(project, mask_pii={"protection": PolicyMask("dev.governance.other", "mail")})
+    written = POLICIES.replace(".governance.mask_email", ".governance.other")
+    assert model_file.read_text() == FUNCTIONS + written
+    whole = POLICIES.replace('{schema: "${catalog}.sales"} ', '{schema: "${sales}"} ')
+    model_file.write_text(FUNCTIONS + whole)
+    edit(project, mask_pii={"protection": PolicyMask("dev.governance.other", "mail")})
+    assert 'function: "dev.governance.other"' in model_file.read_text()
+
+
 def test_body_and_model_are_edited_together_or_not_at_all(project: Path, write: Write) -> None:
     model_file = write(
         "conf/models/governance.yml", FUNCTIONS.replace("clean_iban,", "clean_iban, comment: a,")
