@@ -108,7 +108,7 @@ def test_refused_files_do_not_stop_the_others(
     assert "b.yml" in done.stdout
     for refused in (
         "a.yml:2: it is not valid YAML: ",
-        "c.yml:1: unknown key 'environment': a model file contains the keys tables and schemas, or one of them",
+        "c.yml:1: unknown key 'environment': a model file contains lists of models: schemas, ",
         "missing.yml: it cannot be read: No such file or directory.",
     ):
         assert refused in done.stderr
