@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -164,6 +165,8 @@ class DriftReport:
         serial: the deployment state's serial.
         lineage: the commit that was deployed last.
         tables_checked: how many tables were compared with what was applied.
+        functions_checked: how many functions were.
+        policies_checked: how many policies were.
         drifted: tables, functions and policies that are not as they were applied.
         deleted: tables, functions and policies that were applied and are gone.
         unmanaged: tables, functions and policies in managed schemas that are in no model.
@@ -186,6 +189,8 @@ class DriftReport:
     serial: int = 0
     lineage: str = "unknown"
     tables_checked: int = 0
+    functions_checked: int = 0
+    policies_checked: int = 0
     drifted: tuple[ResourceDrift, ...] = ()
     deleted: tuple[ResourceDrift, ...] = ()
     unmanaged: tuple[ResourceDrift, ...] = ()
@@ -199,6 +204,13 @@ class DriftReport:
     notes: tuple[str, ...] = ()
     format: str = field(default=FORMAT)
     version: int = field(default=VERSION)
+
+    @property
+    def checked(self) -> Counter[str]:
+        """The numbers of functions, policies and tables that were compared with what was applied, by kind."""
+        return Counter(
+            function=self.functions_checked, policy=self.policies_checked, table=self.tables_checked
+        )
 
     @property
     def resources(self) -> tuple[ResourceDrift, ...]:

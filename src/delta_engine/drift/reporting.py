@@ -83,6 +83,8 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         tables_checked=sum(
             key in facts.observed.tables for key, record in facts.records.items() if record.declared
         ),
+        functions_checked=_others_checked(facts, "function"),
+        policies_checked=_others_checked(facts, "policy"),
         drifted=(*unreadable, *(_drift_of(resource, facts, syncs) for resource in existing)),
         deleted=tuple(_drift_of(resource, facts, syncs) for resource in gone),
         unmanaged=unmanaged,
@@ -113,6 +115,12 @@ def drift_report(facts: DriftFacts) -> DriftReport:
             ),
         ),
     )
+
+
+def _others_checked(facts: DriftFacts, kind: str) -> int:
+    models = (record.declared for record in facts.other_records.values() if record.declared)
+    names = (model.qualified_name for model in models)
+    return sum(name.kind == kind and facts.observed.of(name) is not None for name in names)
 
 
 def _was_deleted(resource: ComparedResource, facts: DriftFacts) -> bool:

@@ -23,7 +23,7 @@ from delta_engine.drift.drifted_resources import NOT_DELTA, Attribution, Finding
 from delta_engine.report.change_tree import Branch, differing_fields, leaf_lines, side_branch
 from delta_engine.report.suggested_entries import entry_lines
 from delta_engine.sql.readable_types import with_readable_types
-from delta_engine.telemetry.visible import counted, in_one_line, shown_moment
+from delta_engine.telemetry.visible import counted, counted_resources, in_one_line, shown_moment
 
 MOST_IN_FULL: Final = 20
 """A report of more tables and schemas has a compact form."""
@@ -68,7 +68,7 @@ def drift_lines(report: DriftReport, *, is_full: bool = True) -> Iterator[Line]:
 def summary(report: DriftReport) -> str:
     """Return one line with the counts."""
     counts = [f"{report.count(severity)} {severity.value}" for severity in reversed(Severity)]
-    checked = counted(report.tables_checked, "table")
+    checked = counted_resources(report.checked.elements())
     if report.max_severity is None:
         return f"{_shown(report.environment)}: no drift in {checked}"
     total = sum(1 for _ in report.findings())

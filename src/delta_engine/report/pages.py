@@ -23,7 +23,7 @@ from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drift_report import DriftReport, PastReport
 from delta_engine.report.change_tree import laid_out
 from delta_engine.report.drift_text import next_sync_note
-from delta_engine.telemetry.visible import in_plural, shown_moment, visible
+from delta_engine.telemetry.visible import counted_resources, in_plural, shown_moment, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -57,6 +57,8 @@ def drift_html(report: DriftReport, history: Sequence[PastReport] = ()) -> str:
         severities=list(reversed(Severity)),
         kinds=_kinds(report),
         total=sum(1 for _ in report.findings()),
+        checked=counted_resources(report.checked.elements()),
+        number_checked=report.checked.total(),
         many=_MANY,
         most_open=_MOST_OPEN,
         ignored=sorted(report.ignored, key=lambda ignored: -ignored.finding.severity.rank),

@@ -128,6 +128,7 @@ class ResourceRun:
         resource: its key in the deployment state, such as `function.dev.governance.mask_email`.
         status: as of a table.
         seconds: the time of its statements.
+        is_verified: as of a table.
         planned: the planned actions as data; a new or dropped one has one.
         statements: the statements that were sent, in order.
         error: why it is not done; None if it is.
@@ -136,6 +137,7 @@ class ResourceRun:
     resource: str
     status: TableStatus
     seconds: float = 0.0
+    is_verified: bool = False
     planned: tuple[PlannedAction, ...] = ()
     statements: tuple[RunStatement, ...] = ()
     error: RunError | None = None
@@ -316,7 +318,11 @@ def run_report(
         SchemaRun(schema=str(outcome.name), **facts_of(outcome)) for outcome in of_schemas(outcomes)
     )
     others = tuple(
-        ResourceRun(resource=f"{outcome.name.kind}.{resource_id(outcome.name)}", **facts_of(outcome))
+        ResourceRun(
+            resource=f"{outcome.name.kind}.{resource_id(outcome.name)}",
+            is_verified=outcome.is_verified,
+            **facts_of(outcome),
+        )
         for outcome in outcomes
         if outcome.name.kind not in ("schema", "table")
     )
@@ -426,7 +432,7 @@ def _counts(
         "unchanged": unchanged,
         "statements": sum(statement.is_done for statement in statements),
         "retries": sum(statement.retries for statement in statements),
-        "verified": sum(table.is_verified for table in tables),
+        "verified": sum(run.is_verified for run in (*others, *tables)),
         "schemas": len(schemas),
         **{plural(kind): number for kind, number in kinds.items()},
     }

@@ -166,10 +166,12 @@ def parsed_size(text: str) -> int:
 
 
 def counted_resources(kinds: Iterable[str]) -> str:
-    """Return how many of each kind there are, tables last, also if there are none."""
+    """Return how many of each kind there are, tables last; `0 tables` for none."""
     counts = Counter(kinds)
     tables = counts.pop("table", 0)
-    return ", ".join((*(counted(number, kind) for kind, number in counts.items()), counted(tables, "table")))
+    if tables or not counts:
+        counts["table"] = tables
+    return ", ".join(counted(number, kind) for kind, number in counts.items())
 
 
 def _composed_or_spelled(match: re.Match[str]) -> str:

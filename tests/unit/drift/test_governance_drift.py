@@ -90,6 +90,9 @@ def state(project: CatalogProject) -> dict[str, str]:
 
 def test_nothing_drifts_right_after_a_sync(project: CatalogProject) -> None:
     assert report(project) == {}
+    assert project.run("drift").stdout.endswith("no drift in 2 functions, 1 policy, 1 table\n")
+    content = json.loads(project.run("drift --json").stdout)
+    assert [content[f"{kind}_checked"] for kind in ("functions", "policies", "tables")] == [2, 1, 1]
     plan = project.plan()
     assert not plan["has_changes"]
     assert state(project) == {
@@ -107,6 +110,9 @@ def test_a_changed_body_has_an_author(project: CatalogProject) -> None:
     assert finding["changed"]["at"]
     text = project.run("drift").stdout
     assert "~ function.dev.silver.mask_email" in text
+    assert text.endswith("1 finding (1 high, 0 medium, 0 low) in 2 functions, 1 policy, 1 table\n")
+    page = project.run("drift --format html").stdout
+    assert "2 functions, 1 policy, 1 table were compared with what was applied last" in page
     assert "by jo" in text
 
 

@@ -204,6 +204,7 @@ def ran() -> RunReport:
             name=MASK.qualified_name,
             kind=OutcomeKind.CHANGED,
             runs=(RunStatement(sql="CREATE OR REPLACE FUNCTION …", seconds=1.5),),
+            is_verified=True,
         ),
         Outcome(name=OLD.qualified_name, kind=OutcomeKind.FAILED, failure=failure),
         Outcome(
@@ -227,7 +228,8 @@ def test_a_run_reports_functions_and_policies() -> None:
     ]
     assert report.others[0].planned[0].action == "ReplaceFunction"
     assert (report.counts["functions"], report.counts["policies"], report.counts["schemas"]) == (2, 1, 0)
-    assert report.summary.startswith("2 functions, 1 policy, 1 table, 1 statement; ")
+    assert report.summary == "2 functions, 1 policy, 1 table, 1 statement; 1 verified"
+    assert [run.is_verified for run in report.others] == [True, False, False]
     assert "failed function dev.governance.old (0 statements): no right" in str(report)
     assert json.loads(msgspec.json.encode(report))["others"][2]["error"]["message"] == "it waits"
 
