@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Final
 
 import msgspec
 
-from delta_engine.actions import Hazard, Phase
+from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, takes_manage
 from delta_engine.aspects.facet import FLAG, OPTIONAL_TEXT, REQUIRED, TEXT, Facet, Form, Place
@@ -72,7 +72,6 @@ class ReplaceFunction:
     """
 
     phase: ClassVar[Phase] = Phase.REPLACE_DEFINITION
-    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
     desired: Function
     observed: FunctionState = field(hash=False)
     parts: tuple[str, ...]
@@ -83,6 +82,11 @@ class ReplaceFunction:
     def __post_init__(self) -> None:
         if not self.parts:
             raise ValueError(f"{self.desired.qualified_name} has this definition already")
+
+    @property
+    def hazards(self) -> tuple[Hazard, ...]:
+        """None if only the comment changes."""
+        return SAFE if self.parts == (COMMENT_FACET.key,) else (Hazard.BREAKS_READERS,)
 
     @property
     def changes_body(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
-from delta_engine.actions import Hazard, Phase
+from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Requirement, Right
 from delta_engine.aspects.facet import (
@@ -45,7 +45,6 @@ class ReplacePolicy:
     """
 
     phase: ClassVar[Phase] = Phase.REPLACE_DEFINITION
-    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
     desired: AbacPolicy
     observed: PolicyState = field(hash=False)
     parts: tuple[str, ...]
@@ -53,6 +52,11 @@ class ReplacePolicy:
     def __post_init__(self) -> None:
         if not self.parts:
             raise ValueError(f"{self.desired.qualified_name} has this definition already")
+
+    @property
+    def hazards(self) -> tuple[Hazard, ...]:
+        """None if only the comment changes."""
+        return (Hazard.BREAKS_READERS,) if self.changes_protection else SAFE
 
     @property
     def changes_protection(self) -> bool:

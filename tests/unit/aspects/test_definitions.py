@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from delta_engine import aspects
-from delta_engine.actions import Action
+from delta_engine.actions import SAFE, Action, Hazard
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Change, RenderContext
 from delta_engine.aspects.comparison import Comparison
@@ -138,6 +138,12 @@ def test_what_a_model_leaves_to_the_platform_is_no_difference() -> None:
     assert actions(replace(HIDE, is_deterministic=True), function_state(is_deterministic=False))
 
 
+@pytest.mark.parametrize(("body", "hazards"), [("left(v, 3)", SAFE), ("v", (Hazard.BREAKS_READERS,))])
+def test_only_another_comment_of_a_function_is_safe(body: str, hazards: tuple[Hazard, ...]) -> None:
+    (action,) = actions(replace(HIDE, comment="new"), function_state(body=body))
+    assert action.hazards == hazards
+
+
 def test_other_types_change_the_signature() -> None:
     desired = replace(HIDE, parameters=(Parameter("v", "int"),), returns=AtomicType("int"))
     (action,) = actions(desired, function_state())
@@ -189,6 +195,7 @@ def test_one_statement_replaces_all_that_differs_of_a_policy() -> None:
     (action,) = actions(PII, observed)
     assert isinstance(action, ReplacePolicy)
     assert action.changes_protection
+    assert action.hazards == (Hazard.BREAKS_READERS,)
     assert explained([action]) == [
         Change("when", "has_tag('x')", None),
         Change("to", "eve, bob", "account users"),
@@ -206,6 +213,7 @@ def test_only_another_comment_changes_no_protection() -> None:
     (action,) = actions(PII, policy_state(comment="old"))
     assert isinstance(action, ReplacePolicy)
     assert not action.changes_protection
+    assert action.hazards == SAFE
     (difference,) = aspects.differences(Comparison.of(PII, policy_state(comment="old")))
     assert difference.kind is DriftKind.POLICY_COMMENT
 
