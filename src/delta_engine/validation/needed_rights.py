@@ -332,6 +332,7 @@ _MOST_WARNINGS: Final = 10
 
 def rights_warnings(reader: PrincipalReader, plan: TablePlan, observed: CatalogState) -> Iterator[str]:
     """Yield the rights beyond MODIFY that the principal may lack; plans without such rights need no query."""
+    owned = {*_shown_to_owners(observed)}
     warned = [need for need in needs(plan, observed) if need.right in _WARNED_OF]
     if not warned:
         return
@@ -340,11 +341,18 @@ def rights_warnings(reader: PrincipalReader, plan: TablePlan, observed: CatalogS
     except StatementError as error:
         yield f"the rights that this plan needs cannot be compared with yours: {error.first_line}"
         return
-    lacking = at_hand.lacking(warned)
+    lacking = [need for need in at_hand.lacking(warned) if need.securable.levels[0] not in owned]
     for need in lacking[:_MOST_WARNINGS]:
         yield _warning(need, at_hand)
     if len(lacking) > _MOST_WARNINGS:
         yield f"{len(lacking) - _MOST_WARNINGS} further rights may be missing: {command('doctor')} lists them"
+
+
+def _shown_to_owners(observed: CatalogState) -> Iterator[str]:
+    """Yield the functions whose owner no view shows, and whose body is shown, which it is to owners alone."""
+    for key, state in observed.functions.items():
+        if state.exists and state.owner is None and state.body is not None:
+            yield _function_level(key)
 
 
 def _warning(need: Need, at_hand: RightsAtHand) -> str:

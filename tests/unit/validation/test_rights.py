@@ -313,6 +313,16 @@ def test_a_changed_function_needs_its_owner_and_not_that_of_a_table_of_its_name(
     assert catalog.warnings(orders(), replace(MASK, body="lower(x)")) == []
 
 
+@pytest.mark.parametrize(("body", "is_warned"), [("upper(x)", False), (None, True)])
+def test_a_shown_body_shows_ownership_where_no_view_has_the_owner(
+    catalog: Catalog, body: str | None, *, is_warned: bool
+) -> None:
+    catalog.fake.by_hand(sql_create_function(MASK), user=ANN)
+    catalog.fake.functions[MASK.key] = replace(catalog.fake.functions[MASK.key], owner=None, body=body)
+    warnings = catalog.warnings(orders(), replace(MASK, comment="x"))
+    assert [warning.startswith("function dev.silver.orders: ") for warning in warnings] == [True] * is_warned
+
+
 def test_a_policy_needs_manage_on_its_scope_and_execute_on_its_function(catalog: Catalog) -> None:
     plan, observed = catalog.planned(orders(), FILTER)
     (need,) = needs(plan, observed)
