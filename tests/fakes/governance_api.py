@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -110,6 +111,8 @@ def as_function_info(key: str, state: FunctionState) -> Listed:
         "is_deterministic": state.is_deterministic is not False,
         "comment": state.comment or None,
         "owner": state.owner,
+        "updated_at": _milliseconds(state.audit.altered_at),
+        "updated_by": state.audit.altered_by,
         "input_params": {
             "parameters": [
                 {
@@ -147,8 +150,14 @@ def as_policy_info(policy: Policy) -> Listed:
         "when_condition": policy.when,
         "match_columns": [{"alias": alias, "condition": text} for alias, text in policy.match],
         "comment": policy.comment,
+        "updated_at": _milliseconds(policy.altered_at),
+        "updated_by": policy.altered_by,
         **effect,
     }
+
+
+def _milliseconds(moment: datetime | None) -> int | None:
+    return None if moment is None else int(moment.timestamp() * 1000)
 
 
 class _Handler(BaseHTTPRequestHandler):

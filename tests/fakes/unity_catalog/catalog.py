@@ -370,6 +370,7 @@ class FakeUnityCatalog:
         require(len(others) < most, "INVALID_PARAMETER_VALUE", f"{policy.securable} has {most} policies")
         is_known = str(policy.function) in self.functions
         require(is_known, "ROUTINE_NOT_FOUND", f"there is no function {policy.function}")
+        policy = replace(policy, altered_at=datetime.now(timezone.utc), altered_by=self.user)
         self.policies = [*(other for other in self.policies if other.key != policy.key), policy]
 
     def _require_securable(self, name: str) -> None:

@@ -8,7 +8,8 @@ excepts. WHEN looks at the tags of the table and of what it is in, MATCH COLUMNS
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 
 import sqlglot
 from sqlglot import exp
@@ -45,6 +46,8 @@ class Policy:
         using: the further arguments of the function: aliases, or constants as SQL.
         when: the condition on the table's tags.
         match: pairs of alias and condition.
+        altered_at: when it was created or replaced last; None if it never was by a statement.
+        altered_by: the user who did that.
     """
 
     name: str
@@ -59,6 +62,8 @@ class Policy:
     when: str | None = None
     match: tuple[tuple[str, str], ...] = ()
     comment: str = ""
+    altered_at: datetime | None = field(default=None, compare=False)
+    altered_by: str | None = field(default=None, compare=False)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -120,6 +125,7 @@ class Policy:
             "  Function Name": self.function,
             "  On Column": self.column,
             "  Using Columns": ", ".join(self.using),
+            "Updated By": self.altered_by,
         }
         return [{"info_name": name, "info_value": value} for name, value in properties.items() if value]
 
