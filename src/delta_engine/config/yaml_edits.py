@@ -80,7 +80,7 @@ class EntryEditor:
         self, sequence: Node, before: Written | None, after: Sequence[Written]
     ) -> Iterator[Splice]:
         old: Sequence[Written] = [node.value for node in sequence.items]
-        if isinstance(before, list) and isinstance(after[0], Mapping):
+        if isinstance(before, list) and (isinstance(after[0], Mapping) or _spells(sequence, before)):
             old = before
         sources = sources_of_items(old, after, self.renames)
         changes: list[Splice] = []
@@ -127,6 +127,13 @@ def _new_pair(mapping: Node, key: str, value: Written) -> str:
     if mapping.is_flow or quote:
         return pair(key, value, in_flow=mapping.is_flow, quote=quote)
     return key_text(key, value)
+
+
+def _spells(sequence: Node, values: Sequence[Written]) -> bool:
+    """Whether the items are these values, or spell them with variables, which then stay."""
+    return len(sequence.items) == len(values) and all(
+        node.value == value or "${" in node.value for node, value in zip(sequence.items, values, strict=True)
+    )
 
 
 def _quote(node: Node) -> str | None:

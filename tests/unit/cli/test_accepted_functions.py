@@ -90,6 +90,14 @@ def test_a_policy_goes_into_the_model_and_keeps_its_variables(workspace: Workspa
     assert text.endswith(written.replace("    when: \"has_tag('sensitive')\"\n", ""))
 
 
+def test_a_principal_with_a_variable_keeps_it_when_others_change(workspace: Workspace) -> None:
+    changed = replace(MASK_PII, excepted=("eve", "hr", "sp-1"))
+    workspace.catalog.run(sql_create_policy(changed, replaces=True))
+    accepted = workspace.runs("drift --accept -y")
+    assert accepted.code == 0, accepted.stderr
+    assert 'except: [eve, hr, "${service_principal}"]' in workspace.model_file.read_text()
+
+
 def test_a_deleted_function_leaves_the_models(workspace: Workspace) -> None:
     workspace.catalog.run(sql_drop_function(CLEAN_IBAN.qualified_name))
     accepted = workspace.runs("drift --accept -y")
