@@ -85,11 +85,13 @@ def _columns(policy: AbacPolicy) -> str:
 
 def _argument(text: str, aliases: Iterable[str]) -> str:
     is_alias = text.lower() in map(str.lower, aliases)
-    return quote_ident(text) if is_alias else with_portable_literals(text.strip())
+    return quote_ident(text) if is_alias else _condition(text)
 
 
 def _condition(text: str) -> str:
-    return with_portable_literals(text.strip())
+    """Return SQL within a statement: a comment to the end of the line must not hide what follows."""
+    sql = with_portable_literals(text.strip())
+    return f"{sql} \n" if "--" in sql.rpartition("\n")[2] else sql
 
 
 def _place(name: PolicyName) -> str:

@@ -52,6 +52,13 @@ STATEMENTS = [
     policies.sql_create_policy(
         mask(protection=PolicyFilter("dev.governance.mine", ["r"]), match={"r": "has_tag('region')"})
     ),
+    policies.sql_create_policy(
+        mask(
+            match={"mail": "has_tag('pii') -- all of them"},
+            when="has_tag('a') -- or '--'",
+            protection=PolicyMask("dev.governance.mask", "mail", ["1 -- x", "'--'"]),
+        )
+    ),
     policies.sql_drop_policy(PolicyName(SCHEMA, "mask `pii`")),
     policies.sql_show_policies(PolicyScope("table", "dev.sales.orders")),
     policies.sql_describe_policy(PolicyName(PolicyScope("catalog", "dev"), "mask_pii")),
