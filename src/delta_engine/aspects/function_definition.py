@@ -42,7 +42,7 @@ class FunctionUse:
     Args:
         table: its key; empty for the unknown tables that a policy may reach.
         column: its key; None for the rows.
-        policy: the name of the policy that calls it; empty for the table's own filter or mask.
+        policy: the policy that calls it, in lower case; empty for the table's own filter or mask.
         is_before: whether the function is used there before the plan.
         is_after: whether it is used there afterwards.
     """

@@ -189,12 +189,12 @@ def _uses(moment: Governed, functions: Set[str]) -> Mapping[str, dict[tuple[str,
     places: dict[str, dict[tuple[str, str | None, str], None]] = {}
     for table in sorted(moment.tables):
         for reach in moment.reaches(table):
-            by = "" if reach.policy is None else str(reach.policy.qualified_name)
+            by = "" if reach.policy is None else str(reach.policy.qualified_name).lower()
             for function in moment.closure(reach.call.function) & functions:
                 places.setdefault(function, {})[table, reach.column, by] = None
     for policy in moment.policies.values():
         for function in moment.closure(policy_function(policy).key) & functions:
-            places.setdefault(function, {})["", None, str(policy.qualified_name)] = None
+            places.setdefault(function, {})["", None, str(policy.qualified_name).lower()] = None
     return places
 
 

@@ -101,6 +101,15 @@ def test_a_function_is_used_by_masks_filters_and_policies_also_through_others() 
     assert uses_of(replacing("other"), observed) == []
 
 
+def test_names_of_policies_compare_without_case() -> None:
+    before, after = policy("Phones"), policy("Phones", to=["hr"])
+    replaced = Align(after.qualified_name, (ReplacePolicy(after, policy_state_of(before), ("to",)),))
+    assert uses_of(replacing(), snapshot(policies=(before,)), replaced) == [
+        FunctionUse(KEY, "mail"),
+        FunctionUse(KEY, "phone", "phones on schema dev.silver"),
+    ]
+
+
 def test_uses_leave_and_arrive() -> None:
     other = ColumnMask("dev.g.other")
     swap = AlignTable(ORDERS, (SetColumnMask("mail", other, MASK), SetRowFilter(RowFilter("g.inner"), None)))
