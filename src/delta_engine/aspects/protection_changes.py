@@ -6,7 +6,8 @@ What strengthens it comes first in a plan, then changes whose direction is unkno
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
@@ -101,20 +102,26 @@ def is_out_of_order(align: AlignTable) -> bool:
     return False
 
 
-def directions_within(plan: TablePlan, schema: str) -> frozenset[Direction]:
-    """Return what a plan does to the protection of the tables in a schema, besides rights."""
-    ways: set[Direction | None] = set()
+def directions_within(plan: TablePlan) -> Callable[[str], frozenset[Direction]]:
+    """Return what tells, by a schema's key, what a plan does to the protection of its tables, besides rights."""
+    ways: dict[str, set[Direction | None]] = defaultdict(set)
     for change in plan.changes:
         match change:
-            case Align(QualifiedName() as name) if schema in levels(name.key):
-                ways |= {direction(action) for action in change.actions if not isinstance(action, _RIGHTS)}
-            case Align() if any(schema in levels(key) or key in levels(schema) for key in reach(change)):
-                ways.add(Direction.UNKNOWN)
+            case Align(QualifiedName() as name):
+                of_table = {direction(action) for action in change.actions if not isinstance(action, _RIGHTS)}
+                ways[name.key.rpartition(".")[0]] |= of_table
+            case Align():
+                for key in reach(change):
+                    ways[".".join(key.split(".")[:2])].add(Direction.UNKNOWN)
             case Create(AbacPolicy()):
-                ways.add(Direction.STRENGTHENS)
+                ways[""].add(Direction.STRENGTHENS)
             case Drop(PolicyName()):
-                ways.add(Direction.WEAKENS)
-    return frozenset(way for way in ways if way is not None)
+                ways[""].add(Direction.WEAKENS)
+
+    def within(schema: str) -> frozenset[Direction]:
+        return frozenset(way for level in levels(schema) for way in ways.get(level, ()) if way is not None)
+
+    return within
 
 
 def place_of(key: str, action: Action) -> str:
@@ -136,7 +143,7 @@ def waits_of_swaps(plan: TablePlan) -> Mapping[str, frozenset[str]]:
     for action in _of_type(plan, ReplaceFunction):
         node = node_of(action.desired.qualified_name)
         for use in action.uses:
-            place = use.policy.lower() or _place(use.table, use.column)
+            place = use.policy or _place(use.table, use.column)
             if place in waits and use.is_before:
                 waits[node].add(place)
             if place in waits and use.is_after:

@@ -114,10 +114,11 @@ def _add_schemas(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> list[St
     creates = {create.name.key: create for create in plan.create_schemas}
     aligns = {align.name.key: align for align in plan.align_schemas}
     schema_rights = []
+    within = directions_within(plan)
     for key in sorted({*creates, *aligns}):
         create, align = creates.get(key), aligns.get(key)
         name, actions = (create or aligns[key]).name, align.actions if align else ()
-        ways = directions_within(plan, key)
+        ways = within(key)
         late = tuple(action for action in actions if _is_late(action, ways))
         first = Step(
             name=name,
@@ -179,7 +180,13 @@ def _add_tables(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
     staging = Staging.of(changes.values())
     reached = frozenset(chain.from_iterable(map(reach, plan.alignments)))
     tables = {
-        key: _table(change, deferred[key], staging, renderer, is_governed=not reached.isdisjoint(levels(key)))
+        key: _table(
+            change,
+            deferred[key],
+            staging,
+            renderer,
+            is_governed=bool(reached) and not reached.isdisjoint(levels(key)),
+        )
         for key, change in changes.items()
     }
     dropped = {drop.table.key: drop for drop in plan.drop_tables}
@@ -273,10 +280,8 @@ class _Steps:
         self._uses: dict[str, set[int]] = defaultdict(set)  # the steps that need rights on a table
         self._freed: dict[KeyName, int] = {}
         self.is_governed = False  # whether functions or policies change
-        self._functions: dict[str, int] = {}  # new ones, by their last names
-        self._covering: dict[str, set[int]] = defaultdict(
-            set
-        )  # the steps that reach all that is in a securable
+        self._functions: dict[str, set[int]] = defaultdict(set)  # new ones, by their last names
+        self._covering: dict[str, set[int]] = defaultdict(set)  # the steps that reach all in a securable
         self._within: dict[str, set[int]] = defaultdict(set)  # the steps that reach something in it
 
     def add_schema(self, step: Step) -> None:
@@ -316,7 +321,7 @@ class _Steps:
         step = Step(name=change.name, operation=operation, statements=tuple(statements))
         position = self._add(change.name, step, set(), reached)
         if isinstance(change, Create) and isinstance(change.name, FunctionName):
-            self._functions[change.name.function.lower()] = position
+            self._functions[change.name.function.lower()].add(position)
 
     def add_last(self, drop: Drop[Any], statement: Statement) -> None:
         """Add the drop of a policy, which follows all in its scope, or of a function, which follows everything."""
@@ -379,7 +384,7 @@ class _Steps:
     def _governing(self, step: Step, position: int, reached: Collection[str]) -> set[int]:
         """Return the earlier steps that reach what a step reaches, and make the functions that it names."""
         text = " ".join(statement.sql for statement in step.statements).replace("``", "`").lower()
-        after = {made for function, made in self._functions.items() if function in text}
+        after = set().union(*(made for function, made in self._functions.items() if function in text))
         for key in reached:
             after |= self._within[key].union(*(self._covering[level] for level in levels(key)))
         for key in reached:

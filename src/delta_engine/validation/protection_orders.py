@@ -55,14 +55,23 @@ class Effect:
 
 def unsafe_orders(plan: TablePlan, observed: CatalogState) -> Iterator[UnsafePlanError]:
     """Yield per table why no order of a plan is safe, and the functions that change places in a circle."""
+    touched = {align.name.key for align in plan.alignments if any(map(_has_effect, align.actions))}
+    is_governed = any(change.name.kind in ("function", "policy") for change in plan.changes)
+    if not (touched or is_governed):
+        return iter(())
     before = governed_before(plan, observed)
     changes = _Changes(plan, before, governed_after(plan, before))
     refusals = [
         changes.refusal(key, problem)
         for key in sorted(before.tables.keys() & changes.after.tables.keys())
+        if is_governed or not touched.isdisjoint((key, key.rpartition(".")[0]))
         for problem in islice(_Table(key, changes).problems(), 1)
     ]
     return iter(refusals or _circles(changes))
+
+
+def _has_effect(action: Action) -> bool:
+    return direction(action) is not None
 
 
 @dataclass(frozen=True)

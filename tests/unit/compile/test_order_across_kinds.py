@@ -102,6 +102,12 @@ def test_a_chain_is_made_from_the_function_on() -> None:
     assert waits(plan) == [("function create", ()), ("policy create", (0,)), ("table create", (0, 1))]
 
 
+def test_what_names_a_new_function_waits_for_all_of_its_last_name() -> None:
+    other = replace(HIDE, schema_name="silver")
+    plan = compiled_from([orders(PLAIN)], [HIDE, other, orders(MASKED)])
+    assert waits(plan)[-1] == ("table alter", (0, 1))
+
+
 def test_a_policy_of_a_new_table_comes_after_it() -> None:
     own = replace(PII, scope=PolicyScope("table", "dev.silver.orders"))
     plan = compiled_from([], [orders(), HIDE, own])
