@@ -426,13 +426,14 @@ def _counts(
     counts = Counter(table.status for table in tables)
     kinds = Counter(run.resource.partition(".")[0] for run in others)
     resources: Sequence[SchemaRun | ResourceRun | TableRun] = (*schemas, *others, *tables)
+    verifiable: Sequence[ResourceRun | TableRun] = (*others, *tables)
     statements = [statement for resource in resources for statement in resource.statements]
     return {
         **{status.value: counts[status] for status in TableStatus},
         "unchanged": unchanged,
         "statements": sum(statement.is_done for statement in statements),
         "retries": sum(statement.retries for statement in statements),
-        "verified": sum(run.is_verified for run in (*others, *tables)),
+        "verified": sum(run.is_verified for run in verifiable),
         "schemas": len(schemas),
         **{plural(kind): number for kind, number in kinds.items()},
     }
