@@ -151,7 +151,8 @@ def _is_same_principals(principals: Iterable[str], others: Iterable[str]) -> boo
 
 
 def _shown_principals(principals: Iterable[str]) -> str | None:
-    return ", ".join(principals) or None
+    """Return them sorted, because their order says nothing and platforms change it."""
+    return ", ".join(sorted(principals, key=str.lower)) or None
 
 
 _PRINCIPALS: Form[tuple[str, ...]] = replace(

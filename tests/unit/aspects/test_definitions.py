@@ -198,7 +198,7 @@ def test_one_statement_replaces_all_that_differs_of_a_policy() -> None:
     assert action.hazards == (Hazard.BREAKS_READERS,)
     assert explained([action]) == [
         Change("when", "has_tag('x')", None),
-        Change("to", "eve, bob", "account users"),
+        Change("to", "bob, eve", "account users"),
         Change("comment", "old", None),
     ]
     context = RenderContext(PII.qualified_name, CatalogAddressing(), DATABRICKS)
