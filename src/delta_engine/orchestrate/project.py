@@ -271,7 +271,7 @@ def _left_out(settings: Settings) -> tuple[Feature, ...]:
             raise ConfigError(
                 f"backend.leave_out: this backend lacks no feature {name!r}",
                 location=location,
-                way_out=way_out,
+                way_out=way_out if lacking else "It has every feature. Remove `leave_out`.",
             )
     return tuple(by_name[name] for name in settings.leave_out)
 

@@ -238,7 +238,7 @@ def _call_problems(function: Function, arguments: Sequence[DataType], what: str)
     if not fewest <= len(arguments) <= len(parameters):
         takes = len(parameters) if fewest == len(parameters) else f"{fewest} to {len(parameters)}"
         yield Problem(
-            f"{what} {name} gets {len(arguments)} arguments and takes {takes}",
+            f"{what} {name} gets {counted(len(arguments), 'argument')} and takes {takes}",
             "Name as many columns as it takes.",
         )
         return

@@ -134,7 +134,7 @@ def masked(function_name: str = "dev.governance.mask_email", *using: str, kind: 
         (
             masked(),
             {"parameters": [MAIL, Parameter("r", "string")]},
-            "its mask {} gets 1 arguments and takes 2",
+            "its mask {} gets 1 argument and takes 2",
         ),
         (
             masked("dev.governance.mask_email", "region"),

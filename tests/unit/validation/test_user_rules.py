@@ -203,6 +203,10 @@ def test_an_environment_does_without_what_its_backend_lacks(project: Path, delta
     config.write_text(CONFIG.replace("{type: oss}", "{type: oss, leave_out: [tag]}"))
     result = delta_engine("-e", "local", "validate")
     assert "backend.leave_out: this backend lacks no feature 'tag'. Did you mean 'tags'?" in result.stderr
+    backend = "{type: databricks-warehouse, warehouse_id: x, leave_out: [tags]}"
+    config.write_text(f"{CONFIG.replace('{type: oss}', backend)}state_backend: {{type: local}}\n")
+    result = delta_engine("-e", "local", "validate")
+    assert "lacks no feature 'tags'. It has every feature. Remove `leave_out`." in result.stderr
 
 
 def test_a_catalog_may_do_without_what_folders_lack(project: Path, delta_engine: CommandLine) -> None:
