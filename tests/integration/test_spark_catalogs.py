@@ -30,9 +30,7 @@ from tests.fakes.recording_sql_runner import RecordingSqlRunner
 CATALOG = "spark_catalog"
 OF_NO_TABLE = (Feature.FUNCTIONS,)  # `test_session_functions` walks through them
 ONLY_BY_NAME = [
-    feature
-    for feature in OPEN_SOURCE.refused
-    if feature not in (*OPEN_SOURCE_CATALOG.refused, *OF_NO_TABLE)
+    feature for feature in OPEN_SOURCE.refused if feature not in (*OPEN_SOURCE_CATALOG.refused, *OF_NO_TABLE)
 ]
 
 
