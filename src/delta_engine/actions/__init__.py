@@ -410,11 +410,6 @@ class TablePlan:
         return self.of_kind(Align, "schema")
 
     @property
-    def kept_schemas(self) -> tuple[SchemaName, ...]:
-        """The schemas that are no longer declared, and stay."""
-        return tuple(kept.name for kept in self.of_kind(Keep, "schema"))
-
-    @property
     def kept_others(self) -> tuple[SecurableName, ...]:
         """Everything else that is no longer declared, and stays, sorted by name."""
         kept = (change.name for change in self.changes if isinstance(change, Keep))

@@ -34,7 +34,7 @@ class EnvironmentRecord(OpenStruct, frozen=True, kw_only=True):
 
 
 class ApplyActions(OpenStruct, frozen=True, kw_only=True):
-    """How many tables and schemas the last apply touched."""
+    """How many securables the last apply touched."""
 
     added: Count
     changed: Count

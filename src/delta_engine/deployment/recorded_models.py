@@ -111,7 +111,7 @@ def _renamed(
 
 
 def with_recorded_grants(models: Iterable[_Model], state: DeploymentState | None) -> tuple[_Model, ...]:
-    """Return models for a reader, with the recorded grants of their table or schema in addition to their own.
+    """Return models for a reader, with the recorded grants of their securable in addition to their own.
 
     Without them, a grant that a model no longer names may look revoked: see `CatalogReader.snapshot`.
     """

@@ -111,7 +111,7 @@ class RunRecorder:
 
         Args:
             tables: the keys of the tables that the run is about to change.
-            attempted: the models that the run is about to apply, by the keys of tables and schemas.
+            attempted: the models that the run is about to apply, by the keys of securables.
             changes: what the resources record of the run, by their keys.
             plan_file: the checksum of the plan file that the run follows.
         """
@@ -145,7 +145,7 @@ class RunRecorder:
         self._journal_length = 1
 
     def record(self, record: AnyRecord, checkpoint: Checkpoint) -> None:
-        """Record and journal a finished table or schema; a failed journal is a warning, because `save` records all."""
+        """Record and journal a finished securable; a failed journal is a warning, because `save` records all."""
         self.resources[checkpoint.resource] = record
         self._checkpoints.append(checkpoint)
         entry = JournalEntry(key=checkpoint.resource, resource=resource_of(record), checkpoint=checkpoint)
@@ -237,7 +237,7 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
         attempted_schemas: the same of schemas.
         attempted_functions: the same of functions.
         attempted_policies: the same of policies.
-        changes: what the tables and schemas record of the run, by key.
+        changes: what the securables record of the run, by key.
         plan: the checksum of the plan file that it applied; None without one.
         version: the format of the records in its entries, as of documents.
     """
@@ -325,7 +325,7 @@ class LeftJournal:
 
     Args:
         started_at: None if its first entry is damaged, so that nothing is known of it.
-        done: the keys of the tables and schemas that it finished.
+        done: the keys of the securables that it finished.
         in_progress: the keys of those that it did not.
         fits: whether the next run continues it; a journal of another document is ignored.
     """

@@ -148,7 +148,7 @@ def unfinished(
     attempted: Iterable[Kept[Any]],
     earlier: AnyRecord | None,
 ) -> AnyRecord:
-    """Return the record of a table or schema that a run did not finish; the earlier applied model stays."""
+    """Return the record of a securable that a run did not finish; the earlier applied model stays."""
     record = earlier or unapplied(name)
     attempts = (*record.attempts, *(model for model in attempted if model not in record.attempts))
     return replace(
@@ -162,7 +162,7 @@ def unfinished(
 
 
 def unapplied(name: SecurableName) -> AnyRecord:
-    """Return the record of a table or schema that no run has applied."""
+    """Return the record of a securable that no run has applied."""
     return Recorded(name, dependencies=tuple(map(resource_key, name.parents)))
 
 

@@ -1,4 +1,4 @@
-"""Compares tables and schemas with their baselines, less what an attempt explains. Pure."""
+"""Compares securables with their baselines, less what an attempt explains. Pure."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def with_new_names(resource: SomeCompared, renames: Renames) -> SomeCompared:
 
 
 def drift_of(resource: ComparedResource) -> tuple[Difference, ...]:
-    """Return the drift of an existing table or schema, without what the catalog only shows late."""
+    """Return the drift of an existing securable, without what the catalog only shows late."""
     everything = (*_renamed(resource), *unexplained(resource), *_reordered(resource))
     late = {Change(part.field, observed=part.actual, desired=part.expected) for part in resource.record.lag}
     return tuple(difference for difference in everything if difference.change not in late)

@@ -37,7 +37,7 @@ class Recommendation:
 
 
 class NextSync(Enum):
-    """What the next sync does about the drift of a table or schema, unless it is handled before."""
+    """What the next sync does about the drift of a securable, unless it is handled before."""
 
     REFUSES = "refuses"  # `policy.drift_from`
     REVERTS = "reverts"
@@ -47,7 +47,7 @@ class NextSync(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceDrift:
-    """One table or schema with at least one finding.
+    """One securable with at least one finding.
 
     Args:
         resource: its key, `table.<catalog>.<schema>.<table>` or `schema.<catalog>.<schema>`.
@@ -72,7 +72,7 @@ class IgnoredFinding:
     """A finding that the drift policy ignores.
 
     Args:
-        resource: the key of the table or schema.
+        resource: the key of the securable.
         finding: the finding.
         reason: why it is ignored.
         expires: the last day on which it is ignored, ISO 8601; None for no end.
@@ -119,7 +119,7 @@ class PendingChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingResource:
-    """A table or schema that the next sync would change.
+    """A securable that the next sync would change.
 
     Args:
         resource: its key.
@@ -214,12 +214,12 @@ class DriftReport:
 
     @property
     def resources(self) -> tuple[ResourceDrift, ...]:
-        """Every table and schema with findings that are not ignored."""
+        """Every securable with findings that are not ignored."""
         return (*self.schemas, *self.drifted, *self.deleted, *self.unmanaged)
 
     @property
     def for_all(self) -> tuple[Recommendation, ...]:
-        """The recommendations about more than one table or schema."""
+        """The recommendations about more than one securable."""
         tables = [resource for resource in self.resources if resource.resource.startswith("table.")]
         of_tables = {step.command for table in tables for step in table.alternatives}
         if len(self.resources) == 1 and any(resource.alternatives for resource in self.resources):
@@ -229,7 +229,7 @@ class DriftReport:
         )
 
     def findings(self) -> Iterator[tuple[str, Finding]]:
-        """Yield every finding that is not ignored, with the key of its table or schema."""
+        """Yield every finding that is not ignored, with the key of its securable."""
         return ((resource.resource, finding) for resource in self.resources for finding in resource.findings)
 
     def count(self, severity: Severity) -> int:

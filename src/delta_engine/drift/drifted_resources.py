@@ -98,7 +98,7 @@ class Finding:
         actual: as it is; None for what is gone.
         severity: from low to high.
         changed: the author and the time; None if unknown.
-        last_written: where the author is unknown, the last principal to alter the table or schema: any write to a
+        last_written: where the author is unknown, the last principal to alter the securable: any write to a
             table counts, so it need not be the author.
         accepted: who accepted it; it waits for its model.
         absence: for a missing table or schema of a catalog that hides what a principal has no rights on.
@@ -121,7 +121,7 @@ class Finding:
 
     @property
     def may_be_hidden(self) -> bool:
-        """Whether the table or schema may exist, hidden from the principal."""
+        """Whether the securable may exist, hidden from the principal."""
         return self.absence is not None and self.absence.may_be_hidden
 
 
@@ -220,7 +220,7 @@ class Compared(Generic[Model_co, State_co]):
 
     @property
     def name(self) -> SecurableName:
-        """The recorded name, under which the table or schema exists."""
+        """The recorded name, under which the securable exists."""
         return self.record.name
 
     @property
@@ -319,7 +319,7 @@ class PlannedRevert:
     """A revert of drift, as its plan was judged.
 
     Args:
-        resources: the tables and schemas that it can bring back, by key.
+        resources: the securables that it can bring back, by key.
         needed: the changes that it needs to be allowed.
         refusals: why it refuses the others, whatever is allowed.
         files: whether a Delta table lies at the location of a missing table, by its key, as far as that is known.

@@ -231,7 +231,7 @@ def is_replaced(drifted: ComparedResource) -> bool:
 
 
 def accepting(model: Model, drifted: Compared[Model, Any]) -> Model:
-    """Return a model with the drift of its table or schema, except what the policy ignores."""
+    """Return a model with the drift of its securable, except what the policy ignores."""
     if not drifted.observed.exists:
         return model
     return accepted(model, drifted.observed, [detail.difference for detail in drifted.drift])

@@ -1,4 +1,4 @@
-"""Recommends what to do about drift: for all of it, and as alternatives for each table and schema. Pure."""
+"""Recommends what to do about drift: for all of it, and as alternatives for each securable. Pure."""
 
 from __future__ import annotations
 
@@ -91,10 +91,10 @@ def recommendations(
 def alternatives(
     drifted: ComparedResource, facts: DriftFacts, sync: NextSync | None
 ) -> Iterator[Recommendation]:
-    """Yield what can be done about the drift of one table or schema; one of them is enough.
+    """Yield what can be done about the drift of one securable; one of them is enough.
 
     Args:
-        sync: what the next sync does about the drift; None if no model declares the table or schema.
+        sync: what the next sync does about the drift; None if no model declares the securable.
     """
     if may_be_hidden(drifted):
         rights = ", ".join(lacking_rights(drifted))
@@ -125,7 +125,7 @@ def alternatives_unmanaged(
 
 
 def next_sync(drifted: ComparedResource, undone: Sequence[Finding], policy: DriftPolicy) -> NextSync:
-    """Return what the next sync does about the drift of a declared table or schema.
+    """Return what the next sync does about the drift of a declared securable.
 
     Args:
         undone: the drift that a sync reverts or overwrites. It brings no replaced table back.
@@ -152,7 +152,7 @@ def _reverts_of(facts: DriftFacts, drifted: Sequence[ComparedResource]) -> Itera
 
 
 def _exceptions(drifted: Sequence[ComparedResource], policy: Policy) -> str:
-    """Return what a revert of drifted tables and schemas leaves out."""
+    """Return what a revert of drifted securables leaves out."""
     kinds = {detail.finding.kind for resource in drifted for detail in resource.drift}
     names = {
         DriftKind.COLUMN_ORDER: "the order of columns",
@@ -163,7 +163,7 @@ def _exceptions(drifted: Sequence[ComparedResource], policy: Policy) -> str:
 
 
 def _revert_of(drifted: ComparedResource, facts: DriftFacts) -> Iterator[Recommendation]:
-    """Yield the revert of one table or schema, if there is any, with those that it reverts as well."""
+    """Yield the revert of one securable, if there is any, with those that it reverts as well."""
     covered: list[ComparedResource] = [drifted]
     target, beside = f" {_targets(covered)}", ""
     if is_schema(drifted):
@@ -192,7 +192,7 @@ def _revert_of(drifted: ComparedResource, facts: DriftFacts) -> Iterator[Recomme
 
 
 def _is_accepted(drifted: ComparedResource) -> bool:
-    """Whether all drift of a table or schema is accepted."""
+    """Whether all drift of a securable is accepted."""
     return all(detail.finding.accepted is not None for detail in drifted.drift)
 
 
@@ -206,7 +206,7 @@ def _end_of_all(
 
 
 def _end_of(drifted: ComparedResource, facts: DriftFacts, sync: NextSync | None) -> Recommendation:
-    """Return what ends the accepted drift of one table or schema."""
+    """Return what ends the accepted drift of one securable."""
     if sync is not NextSync.KEEPS:
         return Recommendation(
             text="Merge the change of its model, and sync: the drift is accepted", command=""
@@ -281,7 +281,7 @@ def _program(facts: DriftFacts) -> str:
 
 
 def _changes_anything(drifted: ComparedResource, policy: Policy) -> bool:
-    """Whether a revert changes a table or schema."""
+    """Whether a revert changes a securable."""
     if not drifted.observed.exists:
         return is_schema(drifted)
     beyond = _kinds_beyond_reverts(policy)

@@ -44,7 +44,7 @@ from delta_engine.telemetry.context import command
 from delta_engine.telemetry.garbage import no_garbage_collection
 
 Planned: TypeAlias = Mapping[str, Sequence[Difference]]
-"""What the next sync changes in existing tables and schemas, by the keys of their models."""
+"""What the next sync changes in existing securables, by the keys of their models."""
 
 
 @no_garbage_collection()

@@ -28,7 +28,7 @@ class SavedDocument:
     Args:
         version: as the store keeps it; None for the current document.
         state: None if it was not read, or cannot be.
-        deployed_by: the principal that applied the changed tables and schemas; empty if no run changed any.
+        deployed_by: the principal that applied the changed securables; empty if no run changed any.
         what: the changed resources in a line; empty if the document before it is not known.
     """
 

@@ -1,4 +1,4 @@
-"""Applies a compiled plan in parallel; a failure stops only the dependents of the failed table or schema."""
+"""Applies a compiled plan in parallel; a failure stops only the dependents of the failed securable."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Executor(Protocol):
     """Applies plans in place of an `ActionRunner`, such as a dry run."""
 
     def apply(self, plan: TablePlan) -> Iterable[AnyOutcome] | None:
-        """Apply a plan that is not empty; return the outcomes of the tables and schemas that it changed, if any.
+        """Apply a plan that is not empty; return the outcomes of the securables that it changed, if any.
 
         Raises:
             ApplyFailedError: a schema or table failed.
@@ -132,7 +132,7 @@ class Executor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ActionRunner:
-    """Compiles plans for one platform and applies them, changing at most `parallelism` tables and schemas at once."""
+    """Compiles plans for one platform and applies them, changing at most `parallelism` securables at once."""
 
     runner: SqlRunner
     addressing: Addressing
@@ -159,7 +159,7 @@ class ActionRunner:
 
         Args:
             plan: also one that is compiled already.
-            on_outcome: called in the calling thread after each table and schema.
+            on_outcome: called in the calling thread after each securable.
             check: called before every statement; its errors end the apply.
             reread: re-reads and re-plans a table after an ambiguous error; without it, such an error is a failure.
 
@@ -206,7 +206,7 @@ class _RunningApply:
         self._progress = PlanProgress(self.plan.steps)
 
     def run(self) -> tuple[AnyOutcome, ...]:
-        """Run all steps that can run; return the outcomes of all tables and schemas, sorted by name."""
+        """Run all steps that can run; return the outcomes of all securables, sorted by name."""
         with self.control.stop.on_request(partial(self._finished.put, None)):
             try:
                 with (

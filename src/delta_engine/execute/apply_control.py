@@ -32,7 +32,7 @@ class ApplyControl:
     """Controls one apply, shared by all its threads.
 
     Args:
-        running: the running statements by the `key` of their table or schema, one for each.
+        running: the running statements by the `key` of their securable, one for each.
         notify: receives messages for the user about retries and waits, from any thread.
         wait: waits for some seconds, or less if the run is stopped; by default that of `stop`.
     """

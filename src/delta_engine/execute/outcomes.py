@@ -1,4 +1,4 @@
-"""Results of statements and steps, and the outcomes of the tables and schemas of a plan."""
+"""Results of statements and steps, and the outcomes of the securables of a plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Name = TypeVar("Name", bound=SecurableName, covariant=True)
 
 
 class OutcomeKind(Enum):
-    """The result of a table or schema."""
+    """The result of a securable."""
 
     CREATED = "created"
     CHANGED = "changed"
@@ -49,7 +49,7 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(Generic[Name]):
-    """The result of one table or schema of a plan.
+    """The result of one securable of a plan.
 
     Args:
         kind: stopped if the run was stopped before it was done, or begun.
@@ -76,7 +76,7 @@ SchemaOutcome: TypeAlias = Outcome[SchemaName]
 AnyOutcome: TypeAlias = Outcome[SecurableName]
 
 OnOutcome: TypeAlias = Callable[[AnyOutcome], object]
-"""Receives what became of each table and schema."""
+"""Receives what became of each securable."""
 
 OnTable: TypeAlias = Callable[[TableOutcome], object]
 """Receives what became of each table."""

@@ -1,4 +1,4 @@
-"""The progress of a compiled plan: which steps may start, and the outcome of each table and schema."""
+"""The progress of a compiled plan: which steps may start, and the outcome of each securable."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class PlanProgress:
         self._is_stopped = True
 
     def take_outcomes(self) -> Iterator[AnyOutcome]:
-        """Yield and remove the outcomes of finished tables and schemas."""
+        """Yield and remove the outcomes of finished securables."""
         while self._outcomes:
             yield self._outcomes.popleft()
 

@@ -1,4 +1,4 @@
-"""Runs the statements of one table or schema in order, with timing, and with retries where they are safe.
+"""Runs the statements of one securable in order, with timing, and with retries where they are safe.
 
 `backends.error_conditions.transience` says what may be tried again, `backends.sql_runner.Backoff` says when, and the
 retry check of `action_runner` says whether the table still needs it. A runner waits by itself first when throttled.
@@ -57,7 +57,7 @@ def always(_error: StatementError) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class StatementRunner:
-    """Runs statements of one table or schema.
+    """Runs statements of one securable.
 
     Args:
         check: raises if no further statement may run, as after the loss of the lock.

@@ -104,7 +104,7 @@ def drift_page(environment: Environment, report: DriftReport) -> str:
 def acceptable(
     project: Project, resources: Sequence[ComparedResource], notify: Callable[[str], None]
 ) -> list[ComparedResource]:
-    """Return the drift of declared tables and schemas: accepted drift waits for its model.
+    """Return the drift of declared securables: accepted drift waits for its model.
 
     Without those that may be hidden, of which it notifies: their deletion is not known.
 

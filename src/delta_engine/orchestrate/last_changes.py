@@ -1,4 +1,4 @@
-"""What a run records with each table and schema that it changes, for its undo."""
+"""What a run records with each securable that it changes, for its undo."""
 
 from __future__ import annotations
 

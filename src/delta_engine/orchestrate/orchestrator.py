@@ -91,7 +91,7 @@ def sync(
 def revert(
     environment: Environment, tables: Sequence[Table], view: RunView, *, is_partial: bool = False
 ) -> RunReport:
-    """Bring drifted tables and schemas back to what was applied last."""
+    """Bring drifted securables back to what was applied last."""
     with open_run(environment, "drift --revert", view.notify) as run:
         with view.reading():
             planned = plan_revert(run, tables, is_partial=is_partial)
@@ -153,7 +153,7 @@ def plan_sync(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False
 
 
 def plan_revert(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> PlannedRun:
-    """Return what brings the declared tables and schemas that drifted back to what was applied to them last.
+    """Return what brings the declared securables that drifted back to what was applied to them last.
 
     Without those that may be hidden, of which it warns, unless the tables were selected.
     """

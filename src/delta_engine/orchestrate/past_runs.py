@@ -33,7 +33,7 @@ class PastRun:
 
     @property
     def changed(self) -> Mapping[str, AnyRecord]:
-        """The records of the tables and schemas that it changed, by key."""
+        """The records of the securables that it changed, by key."""
         resources = self.after.resources.items()
         return {key: record for key, record in resources if record.run == self.run}
 
@@ -58,7 +58,7 @@ class PastRun:
         return next((change.undoes for change in halves if change is not None), None)
 
     def record_before(self, key: str) -> AnyRecord | None:
-        """Return the record of a table or schema before the run, if there was one; the run may have renamed it."""
+        """Return the record of a securable before the run, if there was one; the run may have renamed it."""
         recorded = self.before.resources.get(key)
         after = self.after.resources[key]
         if recorded is not None or not is_of_table(after):
@@ -98,7 +98,7 @@ def find_run(repository: StateRepository, current: DeploymentState | None, run: 
 def _why_not(run: str, repository: StateRepository, current: DeploymentState | None) -> str:
     documents = _documents(repository, current) if current else iter(())
     if any(document.write_id.startswith(run) for document in documents):
-        return f"run {run!r} changed no table or schema, or the record from before it is not kept"
+        return f"run {run!r} changed nothing, or the record from before it is not kept"
     return f"no run {run!r} is kept"
 
 

@@ -140,7 +140,7 @@ class Recording:
 
     @property
     def touched(self) -> ApplyActions:
-        """How many tables and schemas were touched so far."""
+        """How many securables were touched so far."""
         kinds = [outcome.kind for outcome in self._outcomes]
         return ApplyActions(
             added=kinds.count(OutcomeKind.CREATED),

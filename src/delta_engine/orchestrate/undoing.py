@@ -172,7 +172,7 @@ def _left_changes(past: PastRun, current: Mapping[str, AnyRecord], request: Undo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RunChange:
-    """What a run did to a table or schema.
+    """What a run did to a securable.
 
     Args:
         before: its record before the run; None if there was none.
@@ -255,7 +255,7 @@ def _changed_since(name: SecurableName, run: str | None) -> RefusedError:
 
 
 def _changes(past: PastRun, current: Mapping[str, AnyRecord]) -> Iterator[_RunChange]:
-    """Yield what the run did to each table and schema, sorted by key; `current` has the present records."""
+    """Yield what the run did to each securable, sorted by key; `current` has the present records."""
     renamed = set()
     for key, after in sorted(past.changed.items()):
         now, before = current.get(key), past.record_before(key)

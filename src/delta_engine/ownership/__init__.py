@@ -1,1 +1,1 @@
-"""What is ours: what was recorded of a table or schema."""
+"""What is ours: what was recorded of a securable."""

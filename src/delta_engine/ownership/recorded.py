@@ -1,4 +1,4 @@
-"""What is recorded of a table or schema.
+"""What is recorded of a securable.
 
 The status of a resource is derived from its record (`status_of`). Documents of the deployment state are decoded into
 records and encoded from them.
@@ -125,7 +125,7 @@ class Kept(Generic[Model_co]):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How a run left a table or schema that it did not finish, or could not verify.
+    """How a run left a securable that it did not finish, or could not verify.
 
     Args:
         status: what it means for the resource, unless the catalog shows drift besides.
@@ -137,7 +137,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Recorded(Generic[Model_co]):
-    """What is recorded of a table or schema.
+    """What is recorded of a securable.
 
     Args:
         applied: the model that the engine applied last; None if no run finished. Only an apply replaces it.
@@ -221,7 +221,7 @@ class Recorded(Generic[Model_co]):
 
     @property
     def kind(self) -> str:
-        """`table` or `schema`."""
+        """The word of its kind, such as `table`."""
         return self.name.kind
 
     @property
@@ -302,7 +302,7 @@ _Model = TypeVar("_Model", bound=Securable)
 
 
 def not_shown(kind: object) -> str:
-    """Return the reason of a table or schema that is missing."""
+    """Return the reason of a securable that is missing."""
     return f"the catalog does not show the {kind}"
 
 
@@ -320,7 +320,7 @@ def status_of(record: AnyRecord) -> Status:
 
 
 AnyRecord: TypeAlias = Recorded[Securable]
-"""The record of a table or schema."""
+"""The record of a securable."""
 
 
 def is_of_table(record: AnyRecord | None) -> TypeGuard[Recorded[Table]]:
@@ -339,14 +339,8 @@ def table_record(records: Mapping[str, AnyRecord], name: QualifiedName) -> Recor
     return record if is_of_table(record) else None
 
 
-def schema_record(records: Mapping[str, AnyRecord], name: SchemaName) -> Recorded[Schema] | None:
-    """Return the record of a schema, if there is one."""
-    record = records.get(resource_key(name))
-    return record if is_of_schema(record) else None
-
-
 def resource_key(name: SecurableName) -> str:
-    """Return a key in lower case: `table.<catalog>.<schema>.<table>` or `schema.<catalog>.<schema>`."""
+    """Return a key in lower case: the kind and the key of the name, such as `schema.<catalog>.<schema>`."""
     return f"{name.kind}.{name.key}"
 
 

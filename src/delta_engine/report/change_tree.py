@@ -1,4 +1,4 @@
-"""The changes of a table or schema as a tree of lines: nested types as the fields of them that change.
+"""The changes of a securable as a tree of lines: nested types as the fields of them that change.
 
 Lines about fields stand below a line of their column. A type on one line has no backticks that its names do not need;
 a long one has a line per field.

@@ -110,9 +110,7 @@ def _lines(report: DriftReport, *, is_compact: bool) -> Iterator[Line]:
             yield Line(f"Note: {_shown(text)}")
     yield Line("")
     if is_compact:
-        yield Line(
-            f"Compact, because of more than {MOST_IN_FULL} tables and schemas: --full shows everything."
-        )
+        yield Line(f"Compact, because of more than {MOST_IN_FULL} resources: --full shows everything.")
     yield Line(summary(report), report.max_severity)
 
 

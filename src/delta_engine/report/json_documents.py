@@ -201,7 +201,7 @@ class JobSummary:
 
 
 def drift_summary(report: DriftReport) -> JobSummary:
-    """Return the counts of a drift report, and the worst severity of each table and schema."""
+    """Return the counts of a drift report, and the worst severity of each securable."""
     return JobSummary(
         task="drift_report",
         environment=report.environment,

@@ -34,7 +34,7 @@ _MANY: Final = 200
 """With more findings, the browser lays them out on scroll, which breaks screenshots of a whole page."""
 
 _MOST_OPEN: Final = 10
-"""With more tables and schemas, what to do about each is folded."""
+"""With more securables, what to do about each is folded."""
 
 _MOST_RUNS: Final = 60
 _HEIGHT: Final = 100

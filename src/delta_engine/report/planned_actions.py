@@ -89,7 +89,7 @@ def other_changes(plan: TablePlan) -> Iterator[SecurableChange]:
 def planned_actions(
     actions: tuple[Action, ...], resource: str, undone: UndoneDrift
 ) -> Iterator[PlannedAction]:
-    """Yield the actions of an alignment, in order; `resource` is the key of the table or schema."""
+    """Yield the actions of an alignment, in order; `resource` is the key of the securable."""
     for action in actions:
         changes = tuple(
             planned_change(change, undone_by(resource, action, change, undone))
@@ -110,7 +110,7 @@ def planned_change(change: Change, undoes: Finding | None = None) -> PlannedChan
 
 
 def planned_whole(action: CarriedAction) -> PlannedAction:
-    """Return an action without its phase and changes: the creation or the drop of a table or schema."""
+    """Return an action without its phase and changes: the creation or the drop of a securable."""
     return PlannedAction(
         action=action_name(action),
         hazards=tuple(hazard.value for hazard in action.hazards),

@@ -45,7 +45,7 @@ class RunStatus(Enum):
 
 
 class TableStatus(Enum):
-    """The result of a table or schema."""
+    """The result of a securable."""
 
     CREATED = "created"
     CHANGED = "changed"

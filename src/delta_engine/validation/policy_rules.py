@@ -232,14 +232,6 @@ def call_problems(
         yield from (problem._replace(column=reach.column) for problem in check(function, types_passed, what))
 
 
-def hidden_from(engine: str, reached: Iterable[Reach]) -> Iterator[AbacPolicy]:
-    """Yield the policies that reach a table and do not except a principal, each once."""
-    policies = {reach.policy.key: reach.policy for reach in reached if reach.policy is not None}
-    for policy in policies.values():
-        if engine.lower() not in map(str.lower, policy.excepted):
-            yield policy
-
-
 def ungoverned_tags(plan: TablePlan, reader: GovernedTagReader) -> Iterator[UnsafePlanError]:
     """Yield the new or changed policies whose conditions name tags that are not governed, where these can be read."""
     changed = of_kind(AbacPolicy, (model for change in plan.changes for model in changed_models(change)))

@@ -584,7 +584,7 @@ def test_a_run_that_changed_no_table_is_told_from_an_unknown_one(project: Catalo
     (adoption, *_) = json.loads(project.run("history --json").stdout)["runs"]
     refused = project.run(f"undo {adoption['run']} --dry-run")
     assert refused.code == 3
-    assert f"run {adoption['run']!r} changed no table or schema" in refused.stderr
+    assert f"run {adoption['run']!r} changed nothing, or the record" in refused.stderr
     refused = project.run("undo ffff --dry-run")
     assert refused.code == 3
     assert "no run 'ffff' is kept. `delta-engine -e dev history` lists" in refused.stderr

@@ -21,7 +21,6 @@ from delta_engine.validation.policy_rules import (
     argument_problems,
     call_problems,
     crowded_scopes,
-    hidden_from,
     meeting_problems,
     policy_problems,
     too_many_policies,
@@ -368,11 +367,6 @@ def test_functions_of_policies_fit_the_matched_columns(changes: dict[str, Any], 
         {"dev.governance.mask_email": function(**changes)},
     )
     assert reasons(found) == ([] if reason is None else [reason.format("mask_pii on schema dev.sales")])
-
-
-def test_policies_hide_values_from_an_engine_that_they_do_not_except() -> None:
-    found = reaches(TAGGED.qualified_name, TAGGED, [policy("a"), policy("b", excepted=["Engine@x"])], {})
-    assert [one.name for one in hidden_from("engine@X", found)] == ["a"]
 
 
 def test_tags_that_are_not_governed() -> None:
