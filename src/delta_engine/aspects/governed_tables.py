@@ -72,6 +72,12 @@ class Governed:
             present = _with_tags_of(present, seen.tables.get(table))
         return reaches(QualifiedName(*table.split(".")), present, self.policies.values(), inherited)
 
+    def without_columns(self, table: str, columns: Set[str | None]) -> Governed:
+        """Return the moment with a table that lacks some columns, by their keys."""
+        present = self.tables[table]
+        left = tuple(column for column in present.columns if column.key not in columns)
+        return replace(self, tables={**self.tables, table: replace(present, columns=left)})
+
     def closure(self, function: str) -> frozenset[str]:
         """Return a function and those that it calls, directly or not."""
         reached, waiting = {function}, [function]

@@ -14,13 +14,21 @@ from typing import Any, Final
 
 from delta_engine.actions import PHASE_ORDER, Action, Align, AlignTable, Create, Drop, Phase, TablePlan
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
-from delta_engine.aspects.columns import ColumnAdd
+from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldDrop
 from delta_engine.aspects.function_definition import COMMENT_FACET, ReplaceFunction
 from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
 from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.aspects.tags import SetColumnTags, SetTableTags, UnsetColumnTags, UnsetTableTags
-from delta_engine.models import AbacPolicy, FunctionName, PolicyName, QualifiedName, SecurableName
+from delta_engine.models import (
+    AbacPolicy,
+    ColumnMask,
+    FunctionName,
+    PolicyName,
+    QualifiedName,
+    RowFilter,
+    SecurableName,
+)
 from delta_engine.models.parts import ALL_PRIVILEGES
 
 
@@ -34,6 +42,7 @@ class Direction(IntEnum):
 
 _RIGHTS: Final = (GrantPrivileges, RevokePrivileges)
 _READS: Final = frozenset({"SELECT", ALL_PRIVILEGES})
+_DROPS: Final = (ColumnDrop, FieldDrop)
 
 
 def direction(action: Action) -> Direction | None:
@@ -46,6 +55,10 @@ def direction(action: Action) -> Direction | None:
             return Direction.STRENGTHENS if is_new else Direction.UNKNOWN
         case RevokePrivileges() if reads(action):
             return Direction.STRENGTHENS
+        case ColumnDrop() | FieldDrop():  # its values are seen no more
+            return Direction.STRENGTHENS
+        case UnsetColumnTags(before_drop=True):  # the drop follows before policies see it
+            return None
         case SetColumnMask() | SetRowFilter():
             return Direction.UNKNOWN
         case DropColumnMask() | DropRowFilter() | UnsetTableTags() | UnsetColumnTags() | GrantPrivileges():
@@ -63,7 +76,7 @@ class DirectedActions:
     """The actions of a table by what they do to its protection.
 
     Args:
-        first: those that strengthen it, with what they may need, such as added columns.
+        first: those that strengthen it, with what they may need, such as added columns, or other clustering.
         swaps: those whose direction is unknown.
         rest: all others.
     """
@@ -76,12 +89,41 @@ class DirectedActions:
     def of(cls, align: AlignTable) -> DirectedActions:
         """Divide the actions of a table."""
         parts: dict[str, list[Action]] = {"first": [], "swaps": [], "rest": []}
+        drops_first = bool(align.of_type(_DROPS)) and not needed_before_drops(align)
+        last = Phase.DROP_COLUMNS if drops_first else Phase.SET_TAGS
         for action in align.actions:
-            way = direction(action)
-            is_early = PHASE_ORDER[action.phase] <= PHASE_ORDER[Phase.SET_TAGS]
+            way = None if isinstance(action, _DROPS) else direction(action)
+            is_early = PHASE_ORDER[action.phase] <= PHASE_ORDER[last]
             is_first = way is Direction.STRENGTHENS or (way is None and is_early)
             parts["swaps" if way is Direction.UNKNOWN else "first" if is_first else "rest"].append(action)
         return cls(**{name: tuple(actions) for name, actions in parts.items()})
+
+
+def needed_before_drops(align: AlignTable) -> tuple[Action, ...]:
+    """Return what keeps the drops of columns behind what weakens protection.
+
+    A filter or mask that reads a dropped column has to go before it. Data changes may read dropped columns, and need
+    the protection that the plan gives.
+    """
+    dropped = {drop.observed.key for drop in align.of_type(ColumnDrop)}
+    needed = []
+    for action in align.actions if align.of_type(_DROPS) else ():
+        read: Iterable[str] = ()
+        match action:
+            case SetRowFilter(observed=RowFilter(columns=columns)) | DropRowFilter(
+                RowFilter(columns=columns)
+            ):
+                read = columns
+            case SetColumnMask(observed=ColumnMask() as mask) | DropColumnMask(observed=mask):
+                read = mask.using_columns
+        if _is_data_change(action) or not dropped.isdisjoint(map(str.lower, read)):
+            needed.append(action)
+    return tuple(needed)
+
+
+def _is_data_change(action: Action) -> bool:
+    place = PHASE_ORDER[action.phase]
+    return PHASE_ORDER[Phase.FILL_COLUMNS] <= place <= PHASE_ORDER[Phase.VERIFY_REWRITE]
 
 
 def is_out_of_order(align: AlignTable) -> bool:
@@ -91,9 +133,10 @@ def is_out_of_order(align: AlignTable) -> bool:
     """
     added = {action.desired.key for action in align.of_type(ColumnAdd)}
     loosest = Direction.STRENGTHENS
+    skipped = (GrantPrivileges, *_DROPS) if needed_before_drops(align) else (GrantPrivileges,)
     for action in align.actions:
         way = direction(action)
-        if way is None or isinstance(action, GrantPrivileges):
+        if way is None or isinstance(action, skipped):
             continue
         is_new = isinstance(action, SetColumnMask) and action.column.lower() in added
         if way < loosest and not (is_new or isinstance(action, SetTableTags | SetColumnTags)):

@@ -3,7 +3,8 @@
 What strengthens protection comes first in a plan, what weakens it last. Between them come changes whose direction is
 unknown: another function of a filter or mask, another body, another policy, another value of a tag. Two of them on one
 table may have no safe order. Nor has a tag that policies look at, because it takes effect after minutes, together with
-what weakens protection. `tests/properties/test_governed_orders.py` proves that the other plans are safe.
+what weakens protection; nor the drop of a column that has to follow what weakens protection.
+`tests/properties/test_governed_orders.py` proves that the other plans are safe.
 """
 
 from __future__ import annotations
@@ -16,12 +17,19 @@ from typing import Any, TypeAlias
 
 from delta_engine.actions import Action, Align, AlignTable, Create, Drop, TablePlan
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
+from delta_engine.aspects.columns import ColumnDrop, FieldDrop
 from delta_engine.aspects.function_definition import ReplaceFunction
 from delta_engine.aspects.governed_tables import Governed, governed_after, governed_before
 from delta_engine.aspects.grants import GrantPrivileges
 from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.aspects.policy_reach import Reach
-from delta_engine.aspects.protection_changes import Direction, direction, node_of, waits_of_swaps
+from delta_engine.aspects.protection_changes import (
+    Direction,
+    direction,
+    needed_before_drops,
+    node_of,
+    waits_of_swaps,
+)
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.aspects.tags import SetColumnTags, SetTableTags, UnsetColumnTags, UnsetTableTags
 from delta_engine.errors import UnsafePlanError
@@ -44,6 +52,7 @@ class Effect:
     Args:
         targets: what it may change: columns, and None for the rows.
         passing: what it may change besides, between a statement that strengthens it and one that weakens it.
+        comes_last: whether it follows everything else that the plan does to the table.
     """
 
     what: str
@@ -51,6 +60,7 @@ class Effect:
     targets: Targets
     passing: Targets = frozenset()
     is_tag: bool = False
+    comes_last: bool = False
 
 
 def unsafe_orders(plan: TablePlan, observed: CatalogState) -> Iterator[UnsafePlanError]:
@@ -156,6 +166,7 @@ class _Table:
             if _meets(self.before):
                 yield _unordered(unknown, "change it while two functions meet on it", None)
             yield from _of_targets(unknown)
+        yield from self._of_drops(effects)
         if any(effect.is_tag for effect in effects):
             yield from self._of_tags(effects)
         if effects and self.covering:
@@ -185,7 +196,47 @@ class _Table:
                     for reach in (*self.before, *self.after)
                     if reach.policy is not None and reach.policy.key == policy.key
                 )
-                yield Effect(f"policy {policy.qualified_name}", way, targets)
+                is_dropped = way is Direction.WEAKENS
+                yield Effect(f"policy {policy.qualified_name}", way, targets, comes_last=is_dropped)
+        yield from self._effects_of_drops()
+
+    @cached_property
+    def dropped(self) -> Targets:
+        align = self.changes.tables.get(self.key)
+        return frozenset(drop.observed.key for drop in align.of_type(ColumnDrop)) if align else frozenset()
+
+    def _effects_of_drops(self) -> Iterator[Effect]:
+        """Yield what the drop of columns does to others, because policies reach the table through them."""
+        if not (self.dropped and self.covering):
+            return
+        without = self.changes.before.without_columns(self.key, self.dropped).reaches(self.key)
+        others = self.everything - self.dropped
+        targets = frozenset(
+            target for target in others if _calls(self.before, target) != _calls(without, target)
+        )
+        if targets:
+            names = ", ".join(sorted(map(str, self.dropped)))
+            yield Effect(f"the drop of {names}", Direction.UNKNOWN, targets)
+
+    def _of_drops(self, effects: Iterable[Effect]) -> Iterator[Problem]:
+        """Yield the drops of columns that cannot come before what shows more of their values."""
+        align = self.changes.tables.get(self.key)
+        needed = needed_before_drops(align) if align else ()
+        if align is None or not needed:
+            return
+        column = min(map(str, self.dropped), default=None)
+        if any(isinstance(action, SetRowFilter | DropRowFilter) for action in needed):
+            reason = "a row filter that reads dropped columns would go first, and more rows would show them"
+            yield Problem(
+                reason, "Drop or replace the row filter first, and the column with a later sync.", column
+            )
+        hiding = {None, *self.dropped, *(drop.path[0].lower() for drop in align.of_type(FieldDrop))}
+        for effect in effects:
+            is_own = effect.is_tag and effect.targets <= self.dropped
+            is_early = effect.direction is not Direction.STRENGTHENS and not (effect.comes_last or is_own)
+            if is_early and not hiding.isdisjoint(effect.targets | effect.passing):
+                reason = f"{effect.what} would show more of what the plan drops, and other changes precede the drop"
+                yield Problem(reason, f"Sync the rest first, and {effect.what} afterwards.", column)
 
     def _of_action(self, action: Action) -> Iterator[Effect]:
         way = direction(action) or Direction.STRENGTHENS
@@ -195,7 +246,7 @@ class _Table:
             case SetRowFilter() | DropRowFilter():
                 yield Effect("the row filter", way, frozenset({None}))
             case GrantPrivileges(principal):
-                yield Effect(f"the grants to {principal}", way, self.everything)
+                yield Effect(f"the grants to {principal}", way, self.everything, comes_last=True)
             case SetTableTags() | UnsetTableTags():
                 yield from self._tag_effect(action, "tags", self.everything)
             case SetColumnTags(name) | UnsetColumnTags(name):

@@ -200,6 +200,64 @@ def test_rows_are_hidden_before_a_filter_shows_more() -> None:
     ]
 
 
+REGION = Column("region", "string")
+BY_REGION = RowFilter("dev.gov.mine", ["region"])
+OTHERS = replace(MINE, function_name="others")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "later"),
+    [
+        (
+            orders(MASKED, REGION, row_filter=BY_REGION),
+            orders(REGION),
+            "ALTER TABLE orders DROP ROW FILTER",
+        ),
+        (
+            orders(MASKED, REGION, row_filter=BY_REGION),
+            orders(REGION, row_filter=RowFilter("dev.gov.others", ["region"])),
+            "ALTER TABLE orders SET ROW FILTER others",
+        ),
+        (
+            orders(MASKED, REGION, tags={"open": "no"}),
+            orders(REGION),
+            "ALTER TABLE orders UNSET TAGS ('open')",
+        ),
+    ],
+    ids=["a filter that goes", "another filter", "a tag that goes"],
+)
+def test_a_column_is_dropped_before_more_rows_are_visible(before: Table, after: Table, later: str) -> None:
+    first, second = short(compiled_from([HIDE, MINE, OTHERS, before], [HIDE, MINE, OTHERS, after]))[-2:]
+    assert first == "ALTER TABLE orders DROP COLUMNS (mail)"
+    assert second.startswith(later)
+
+
+def test_a_column_is_dropped_before_its_function_shows_more_and_a_schema_is_granted() -> None:
+    before = [HIDE, orders(MASKED, REGION)]
+    plan = plan_from(before, [replace(HIDE, body="v"), orders(REGION)])
+    granted = TablePlanner().plan([Schema("dev", "silver", grants={"bob": ("SELECT",)})], catalog([], []))
+    statements = short(compiled(TablePlan((*granted.changes, *plan.changes))))
+    assert [statement.split()[0] for statement in statements][-3:] == ["ALTER", "CREATE", "GRANT"]
+
+
+def test_a_clustering_column_leaves_the_clustering_before_it_is_dropped_and_a_filter_goes() -> None:
+    before = orders(PLAIN, REGION, row_filter=BY_REGION, cluster_by=["mail"])
+    plan = compiled_from([MINE, before], [MINE, orders(REGION, cluster_by=["region"])])
+    assert [" ".join(statement.split()[3:5]) for statement in short(plan)][-3:] == [
+        "CLUSTER BY",
+        "DROP COLUMNS",
+        "DROP ROW",
+    ]
+
+
+def test_a_filter_goes_before_the_column_that_it_reads() -> None:
+    plan = compiled_from([MINE, orders(PLAIN, REGION, row_filter=BY_REGION)], [MINE, orders(PLAIN)])
+    assert short(plan)[-2:] == [
+        "ALTER TABLE orders DROP ROW FILTER",
+        "ALTER TABLE orders DROP COLUMNS (region)",
+    ]
+
+
 def test_rights_to_read_a_schema_come_after_protection_and_go_before_it_is_weakened() -> None:
     schema = Schema("dev", "silver", grants={"bob": ("SELECT",)})
     closed = Schema("dev", "silver")

@@ -10,7 +10,7 @@ import pytest
 from delta_engine.actions import Align, AlignTable, Create, Drop, TablePlan
 from delta_engine.aspects.aspect import EntryChange
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
-from delta_engine.aspects.columns import ColumnAdd
+from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.function_definition import ReplaceFunction
 from delta_engine.aspects.governed_tables import with_uses
 from delta_engine.aspects.grants import GrantPrivileges
@@ -100,6 +100,9 @@ PHONE = Column("phone", "string", tags=TAGGED)
 BARE = Column("phone", "string")
 MASKED, GOVERNED = snapshot(MAIL, BARE), snapshot(MAIL, PHONE, policies=(policy(),))
 FILTERED = snapshot(MAIL, BARE, row_filter=FILTER)
+FAX = Column("fax", "string")
+BY_FAX = RowFilter("dev.g.mine", ["fax"])
+READING = Column("mail", "string", mask=ColumnMask("dev.g.mask", ["phone"]))
 SWAP, BACK = SetColumnMask("mail", OTHER, MASK), SetColumnMask("mail", MASK, OTHER)
 TAG = EntryChange("pii", "phone", None)
 SET, UNSET = SetColumnTags("phone", (TAG,)), UnsetColumnTags("phone", (("pii", "phone"),))
@@ -155,6 +158,15 @@ UNSAFE: dict[str, tuple[Any, ...]] = {
         body("mask", "left(v, 3)"),
         body("other"),
     ),
+    "the drop of a column that the filter reads": (FILTERED, table(DropRowFilter(FILTER), ColumnDrop(BARE))),
+    "the drop of a column that a mask reads, and of the filter": (
+        snapshot(READING, BARE, FAX, row_filter=BY_FAX),
+        table(DropRowFilter(BY_FAX), DropColumnMask("mail", READING.mask), ColumnDrop(BARE)),
+    ),
+    "the drop of a column through which a policy filters, and another mask": (
+        snapshot(MAIL, PHONE, policies=(ROWS,)),
+        table(SWAP, ColumnDrop(PHONE)),
+    ),
     "functions that change places": (
         MASKED,
         table(SWAP),
@@ -197,6 +209,14 @@ SAFE: dict[str, tuple[Any, ...]] = {
         table(DropRowFilter(FILTER), UNSET, UnsetTableTags((("a", "b"),))),
     ),
     "a new table": (CatalogState(tables={ORDERS.key: TableState(exists=False)}), Create(policy()), body("inner")),
+    "the drop of a column and of a filter": (
+        snapshot(MAIL, BARE, FAX, row_filter=BY_FAX),
+        table(DropRowFilter(BY_FAX), ColumnDrop(BARE)),
+    ),
+    "the drop of a column that a mask reads": (
+        snapshot(READING, BARE),
+        table(DropColumnMask("mail", READING.mask), ColumnDrop(BARE), GRANT),
+    ),
     "an added column": (COVERED, table(ColumnAdd(Column("n", "string", mask=MASK)), GRANT)),
 }  # fmt: skip
 
