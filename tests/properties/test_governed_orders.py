@@ -269,7 +269,7 @@ def in_any_order(random: Random, plan: CompiledPlan, failing: int | None) -> Ite
         step = plan.steps[position]
         is_skipped = not failed.isdisjoint(step.after) or any(
             plan.steps[other].resource == step.resource
-            or (step.round is Round.SCHEMA_RIGHTS and plan.steps[other].name.kind == "table")
+            or (step.round is Round.SCHEMA_RIGHTS and plan.steps[other].name.kind != "schema")
             for other in failed
         )
         if is_skipped:

@@ -56,7 +56,7 @@ class Round(IntEnum):
 
     CHANGES = 0
     DROPS = 1  # when no other step needs the table
-    SCHEMA_RIGHTS = 2  # changes that may take the engine's rights on a schema; only if every table succeeded
+    SCHEMA_RIGHTS = 2  # changes that may take the engine's rights on a schema; only if all the rest succeeded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ Round.CHANGES, in which schemas come first, then new functions, and the tables p
 - Stage.CHANGE_RIGHTS: tables that get new references change their grants and owners.
 
 Round.DROPS: tables, then policies and functions are dropped when all earlier steps are over.
-Round.SCHEMA_RIGHTS: schemas change grants and owners that the engine may depend on, if every table succeeded.
+Round.SCHEMA_RIGHTS: schemas change grants and owners that the engine may depend on, if everything else succeeded.
 
 A step waits only for the steps that it depends on (docs/decisions/0019).
 """

@@ -102,17 +102,20 @@ class PlanProgress:
                 reason = f"it depends on {name.kind} {name}, which failed"
                 return StatementError(reason, sql="", error_class=None)
         if step.round is Round.SCHEMA_RIGHTS:
-            return self._unfinished_table()
+            return self._unfinished()
         return None
 
-    def _unfinished_table(self) -> StatementError | None:
-        """Return a failure if the engine still needs its rights for a table."""
+    def _unfinished(self) -> StatementError | None:
+        """Return a failure if the engine still needs its rights, or protection is not what it should be."""
         failed = [self._steps[position].name for position in self._failed_steps]
-        tables = [name for name in failed if name.kind == "table"]
-        if not tables:
+        unfinished = [name for name in failed if name.kind != "schema"]
+        if not unfinished:
             return None
-        table = min(tables, key=lambda name: name.key)
-        reason = f"its owner changes and its privileges are revoked after all tables, and table {table} is not done"
+        name = min(unfinished, key=lambda name: (name.kind != "table", name.key))
+        what = "its owner changes and its privileges are revoked after all tables"
+        if name.kind != "table":
+            what = "its rights change after all functions and policies"
+        reason = f"{what}, and {name.kind} {name} is not done"
         return StatementError(reason, sql="", error_class=None)
 
     def _outcome(self, step: Step) -> AnyOutcome:

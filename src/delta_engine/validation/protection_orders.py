@@ -20,7 +20,7 @@ from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.columns import ColumnDrop, FieldDrop
 from delta_engine.aspects.function_definition import ReplaceFunction
 from delta_engine.aspects.governed_tables import Governed, governed_after, governed_before
-from delta_engine.aspects.grants import GrantPrivileges
+from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
 from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.aspects.policy_reach import Reach
 from delta_engine.aspects.protection_changes import (
@@ -28,6 +28,7 @@ from delta_engine.aspects.protection_changes import (
     direction,
     needed_before_drops,
     node_of,
+    reads,
     waits_of_swaps,
 )
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
@@ -214,9 +215,18 @@ class _Table:
         targets = frozenset(
             target for target in others if _calls(self.before, target) != _calls(without, target)
         )
+        if _meets(self.before) and not _meets(without):  # no query is refused any more
+            targets = others
         if targets:
             names = ", ".join(sorted(map(str, self.dropped)))
             yield Effect(f"the drop of {names}", Direction.UNKNOWN, targets)
+            if self._revokes_reading():
+                yield Effect("the revoked right to read", Direction.UNKNOWN, targets)
+
+    def _revokes_reading(self) -> bool:
+        schema = self.changes.schemas.get(self.key.rpartition(".")[0])
+        changed = (self.changes.tables.get(self.key), schema)
+        return any(reads(revoke) for align in changed if align for revoke in align.of_type(RevokePrivileges))
 
     def _of_drops(self, effects: Iterable[Effect]) -> Iterator[Problem]:
         """Yield the drops of columns that cannot come before what shows more of their values."""

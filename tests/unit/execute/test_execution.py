@@ -35,7 +35,7 @@ from delta_engine.compile.compiler import compile_plan
 from delta_engine.errors import InvalidModelError, RefusalGroup, StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, of_schemas
-from delta_engine.models import Column, QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import Column, Function, QualifiedName, Schema, SchemaName, Table
 from delta_engine.models.types import AtomicType
 from delta_engine.state.states import ABSENT, TableState
 from tests.builders.engines import engine_on, runner_on
@@ -246,6 +246,16 @@ def test_a_schema_whose_owner_cannot_be_set_fails(refused: str, statements: int,
         run(plan, runner)
     assert f"schema dev.silver: {message}" in str(caught.value)
     assert len(runner.statements) == statements
+
+
+def test_the_rights_on_a_schema_stay_if_a_function_fails() -> None:
+    runner = FailingSqlRunner("CREATE FUNCTION")
+    hide = Function("dev", "gov", "hide", "string", "'***'")
+    with pytest.raises(ApplyFailedError) as caught:
+        run(TablePlan((Create(hide), HANDED_OVER)), runner)
+    reason = "its rights change after all functions and policies, and function dev.gov.hide is not done"
+    assert reason in str(caught.value)
+    assert [sql for sql in runner.statements if "OWNER TO" in sql or "REVOKE" in sql] == []
 
 
 def test_tables_are_applied_at_the_same_time() -> None:

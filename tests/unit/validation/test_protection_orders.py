@@ -13,7 +13,7 @@ from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.function_definition import ReplaceFunction
 from delta_engine.aspects.governed_tables import with_uses
-from delta_engine.aspects.grants import GrantPrivileges
+from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
 from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.aspects.tags import SetColumnTags, SetTableTags, UnsetColumnTags, UnsetTableTags
@@ -166,6 +166,10 @@ UNSAFE: dict[str, tuple[Any, ...]] = {
     "the drop of a column through which a policy filters, and another mask": (
         snapshot(MAIL, PHONE, policies=(ROWS,)),
         table(SWAP, ColumnDrop(PHONE)),
+    ),
+    "the drop of a column whose two masks refuse all queries, and a revoked right": (
+        snapshot(Column("phone", "string", tags=TAGGED, mask=OTHER), FAX, policies=(policy(),)),
+        table(ColumnDrop(PHONE), RevokePrivileges("hr", ("SELECT",))),
     ),
     "functions that change places": (
         MASKED,
