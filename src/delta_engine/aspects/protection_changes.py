@@ -89,7 +89,7 @@ class DirectedActions:
     def of(cls, align: AlignTable) -> DirectedActions:
         """Divide the actions of a table."""
         parts: dict[str, list[Action]] = {"first": [], "swaps": [], "rest": []}
-        drops_first = bool(align.of_type(_DROPS)) and not needed_before_drops(align)
+        drops_first = _drops_any(align) and not needed_before_drops(align)
         last = Phase.DROP_COLUMNS if drops_first else Phase.SET_TAGS
         for action in align.actions:
             way = None if isinstance(action, _DROPS) else direction(action)
@@ -107,7 +107,7 @@ def needed_before_drops(align: AlignTable) -> tuple[Action, ...]:
     """
     dropped = {drop.observed.key for drop in align.of_type(ColumnDrop)}
     needed = []
-    for action in align.actions if align.of_type(_DROPS) else ():
+    for action in align.actions if _drops_any(align) else ():
         read: Iterable[str] = ()
         match action:
             case SetRowFilter(observed=RowFilter(columns=columns)) | DropRowFilter(
@@ -119,6 +119,10 @@ def needed_before_drops(align: AlignTable) -> tuple[Action, ...]:
         if _is_data_change(action) or not dropped.isdisjoint(map(str.lower, read)):
             needed.append(action)
     return tuple(needed)
+
+
+def _drops_any(align: AlignTable) -> bool:
+    return any(isinstance(action, _DROPS) for action in align.actions)
 
 
 def _is_data_change(action: Action) -> bool:

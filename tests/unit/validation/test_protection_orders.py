@@ -102,7 +102,8 @@ MASKED, GOVERNED = snapshot(MAIL, BARE), snapshot(MAIL, PHONE, policies=(policy(
 FILTERED = snapshot(MAIL, BARE, row_filter=FILTER)
 FAX = Column("fax", "string")
 BY_FAX = RowFilter("dev.g.mine", ["fax"])
-READING = Column("mail", "string", mask=ColumnMask("dev.g.mask", ["phone"]))
+BY_PHONE = ColumnMask("dev.g.mask", ["phone"])
+READING = Column("mail", "string", mask=BY_PHONE)
 SWAP, BACK = SetColumnMask("mail", OTHER, MASK), SetColumnMask("mail", MASK, OTHER)
 TAG = EntryChange("pii", "phone", None)
 SET, UNSET = SetColumnTags("phone", (TAG,)), UnsetColumnTags("phone", (("pii", "phone"),))
@@ -161,7 +162,7 @@ UNSAFE: dict[str, tuple[Any, ...]] = {
     "the drop of a column that the filter reads": (FILTERED, table(DropRowFilter(FILTER), ColumnDrop(BARE))),
     "the drop of a column that a mask reads, and of the filter": (
         snapshot(READING, BARE, FAX, row_filter=BY_FAX),
-        table(DropRowFilter(BY_FAX), DropColumnMask("mail", READING.mask), ColumnDrop(BARE)),
+        table(DropRowFilter(BY_FAX), DropColumnMask("mail", BY_PHONE), ColumnDrop(BARE)),
     ),
     "the drop of a column through which a policy filters, and another mask": (
         snapshot(MAIL, PHONE, policies=(ROWS,)),
@@ -219,7 +220,7 @@ SAFE: dict[str, tuple[Any, ...]] = {
     ),
     "the drop of a column that a mask reads": (
         snapshot(READING, BARE),
-        table(DropColumnMask("mail", READING.mask), ColumnDrop(BARE), GRANT),
+        table(DropColumnMask("mail", BY_PHONE), ColumnDrop(BARE), GRANT),
     ),
     "an added column": (COVERED, table(ColumnAdd(Column("n", "string", mask=MASK)), GRANT)),
 }  # fmt: skip
