@@ -35,7 +35,7 @@ from delta_engine.drift.handling import (
 from delta_engine.drift.renames import irreversible, taken_renames, with_taken_renames
 from delta_engine.drift.status import has_accepted_replacement
 from delta_engine.errors import raise_all
-from delta_engine.models import AbacPolicy, Function, QualifiedName, Table
+from delta_engine.models import AbacPolicy, QualifiedName, Table
 from delta_engine.models.constraints import referenced_tables
 from delta_engine.orchestrate.intent import Intent
 from delta_engine.orchestrate.judging import judged
@@ -144,7 +144,7 @@ def _planned(
         undo=undo,
     )
     snapshot = _with_further_tables(environment, intent, snapshot)
-    if basis.is_partial and any(isinstance(model, Function) for model in intent.others):
+    if basis.is_partial:
         snapshot = _with_policies(environment, intent, basis.state, snapshot)
     snapshot, warnings = _with_files(environment, intent, snapshot)
     plan, observed = intent.plan(snapshot), basis.observed
@@ -248,9 +248,11 @@ def _with_further_tables(environment: Environment, intent: Intent, observed: Cat
 def _with_policies(
     environment: Environment, intent: Intent, state: DeploymentState | None, observed: CatalogState
 ) -> CatalogState:
-    """Return a snapshot that includes all recorded policies: some may call functions that a partial run changes."""
+    """Return a snapshot that includes all recorded policies: some may reach what a partial run changes."""
     recorded = undeclared_others(intent.others, state)
     policies = [model for model in recorded if isinstance(model, AbacPolicy)]
+    if not policies:
+        return observed
     read = snapshot_by(environment.reader, (), policies)
     return replace(observed, policies={**read.policies, **observed.policies})
 

@@ -192,6 +192,16 @@ def test_a_selected_function_is_known_to_be_used_by_masks(project: CatalogProjec
     project.sync(f"--allow change_protection {selection}")
 
 
+@pytest.mark.parametrize("selection", ["", "-t orders"])
+def test_policies_see_new_tags_of_a_selected_table_too_late(project: CatalogProject, selection: str) -> None:
+    declare(project, table("comment: mail"), functions=function(), policies=policy())
+    project.sync("--allow drop_column_mask")
+    granted = f"{table()}, grants: {{hr: [SELECT]}}"
+    declare(project, granted, functions=function(), policies=policy())
+    message = refused(project, f"sync --yes {selection}")
+    assert "policies see its tags after some minutes, and the grants to hr would change at once" in message
+
+
 def test_a_selection_does_not_judge_the_scopes_of_policies(project: CatalogProject) -> None:
     project.models.with_name("more.yml").write_text(
         f"policies:\n{policy(on='{table: dev.silver.others}')}"
