@@ -369,8 +369,12 @@ ELSEWHERE: Final = {
         ],
         "only Unity Catalog has it",
     ),
+    **dict.fromkeys(
+        [kind for kind in Kind if kind.value.startswith(("function_", "policy_"))],
+        "it is no part of a table: see tests/unit/drift/test_governance_drift.py and aspects/test_definitions.py",
+    ),
 }
-"""The kinds that plain Delta cannot have; tests/unit/drift/test_catalog_authors.py makes them."""
+"""The kinds that plain Delta cannot have; tests/unit/drift/test_catalog_authors.py makes those of Unity Catalog."""
 
 
 @dataclass(frozen=True)
