@@ -293,7 +293,7 @@ def _chosen(target: str, catalog: str, lister: CatalogLister, listing: Listing, 
     schemas = [name for name in listing.schemas if _is_taken(SchemaName(catalog, name), scope)]
     governed, unreadable = lister.governed_in(catalog, schemas)
     others = [*governed_models(governed)]
-    hidden = [other.qualified_name for other in others if isinstance(other, Function) and not other.body]
+    hidden = {other.qualified_name for other in others if isinstance(other, Function) and not other.body}
     left: list[SecurableName] = [*listing.tables, *(other.qualified_name for other in others)]
     left = [name for name in left if name not in hidden]
     notes = [*_notes_on_others(listing.others, scope), *_notes_on_governed(governed, hidden)]
@@ -319,10 +319,10 @@ def _chosen(target: str, catalog: str, lister: CatalogLister, listing: Listing, 
             if not listing.tables
             else f"It has {len(listing.tables):,}: {'; '.join(notes)}.",
         )
-    refusals = (*listing.refusals, *unreadable)
+    refusals, taken = (*listing.refusals, *unreadable), {*left}
     return Targets(
         names=tuple(name for name in left if isinstance(name, QualifiedName)),
-        others=tuple(other for other in others if other.qualified_name in left),
+        others=tuple(other for other in others if other.qualified_name in taken),
         notes=tuple(notes),
         refusals=refusals,
     )
@@ -332,7 +332,7 @@ def _is_taken(schema: SchemaName, scope: Scope) -> bool:
     return not any(matches_any(schema, [glob]) for glob in scope.exclude)
 
 
-def _notes_on_governed(governed: CatalogState, hidden: Sequence[FunctionName]) -> Iterator[str]:
+def _notes_on_governed(governed: CatalogState, hidden: Iterable[FunctionName]) -> Iterator[str]:
     """Yield which functions and policies are left out, and why."""
     reasons = {f"function {key}": f"it is {other.kind}" for key, other in governed.other_routines.items()}
     reasons |= {
