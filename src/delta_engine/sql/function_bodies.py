@@ -67,7 +67,7 @@ def called_by(home: FunctionName, language: FunctionLanguage, body: str) -> froz
     """
     if language is FunctionLanguage.PYTHON:
         return frozenset()
-    return frozenset(_whole_name(parts, home) for parts in _qualified_calls(_tokens(body)))
+    return frozenset(_whole_name(parts, home) for parts in qualified_calls(sql_tokens(body)))
 
 
 def read_tables(function: Function) -> frozenset[QualifiedName] | None:
@@ -114,7 +114,7 @@ def _reached(start: str, calls: Mapping[str, Set[str]]) -> set[str]:
 def _sql_problem(body: str) -> tuple[str, str] | None:
     from sqlglot import TokenType
 
-    tokens = _tokens(body)
+    tokens = sql_tokens(body)
     if not tokens:
         return "its body is no SQL: a string, a quoted name or a comment does not end", "Close it."
     if tokens[0].text.upper() == "RETURN":
@@ -154,7 +154,8 @@ def _parsed(body: str) -> exp.Expr | None:
     return tree if is_value and not isinstance(tree, exp.Command) else None
 
 
-def _tokens(sql: str) -> Sequence[Token]:
+def sql_tokens(sql: str) -> Sequence[Token]:
+    """Return the tokens of SQL; none if a string, a quoted name or a comment does not end."""
     from sqlglot import tokenize
     from sqlglot.errors import SqlglotError
 
@@ -164,7 +165,7 @@ def _tokens(sql: str) -> Sequence[Token]:
         return ()
 
 
-def _qualified_calls(tokens: Sequence[Token]) -> Iterator[tuple[str, ...]]:
+def qualified_calls(tokens: Sequence[Token]) -> Iterator[tuple[str, ...]]:
     """Yield the names of two or three parts before parentheses; sqlglot's tree loses those of built-in functions."""
     from sqlglot import TokenType
 

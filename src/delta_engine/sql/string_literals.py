@@ -12,15 +12,15 @@ from typing import Final
 
 from delta_engine.sql.text import sql_literal
 
-_LITERAL: Final = r"""(?:(?<!\w)[rR](?:'[^']*'|"[^"]*")|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")"""
-_COMMENT: Final = r"(?:--(?:\\\n|\\(?!\n)|[^\r\n\\])*(?=[\r\n]|\Z)|/\*(?:[^*]|\*(?!/))*\*/)"
-_BETWEEN: Final = rf"(?:\s|{_COMMENT})*"
+LITERAL: Final = r"""(?:(?<!\w)[rR](?:'[^']*'|"[^"]*")|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")"""
+COMMENT: Final = r"(?:--(?:\\\n|\\(?!\n)|[^\r\n\\])*(?=[\r\n]|\Z)|/\*(?:[^*]|\*(?!/))*\*/)"
+_BETWEEN: Final = rf"(?:\s|{COMMENT})*"
 _TOKEN: Final = re.compile(
-    rf"(?:(?<!\w)(?P<binary>[xX]){_BETWEEN})?(?P<chain>{_LITERAL}(?:{_BETWEEN}{_LITERAL})*)"
-    rf"|`(?:[^`]|``)*`|{_COMMENT}",
+    rf"(?:(?<!\w)(?P<binary>[xX]){_BETWEEN})?(?P<chain>{LITERAL}(?:{_BETWEEN}{LITERAL})*)"
+    rf"|`(?:[^`]|``)*`|{COMMENT}",
     re.DOTALL,
 )
-_EACH_LITERAL: Final = re.compile(rf"(?P<literal>{_LITERAL})|{_COMMENT}", re.DOTALL)
+_EACH_LITERAL: Final = re.compile(rf"(?P<literal>{LITERAL})|{COMMENT}", re.DOTALL)
 
 _ESCAPE: Final = re.compile(
     r"\\u(?P<short>[0-9a-fA-F]{4})|\\U(?P<long>[0-9a-fA-F]{8})|\\(?P<octal>[01][0-7]{2})|\\(?P<other>.)|(?:''|\"\")",

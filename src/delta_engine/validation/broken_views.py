@@ -9,7 +9,7 @@ from delta_engine.actions import Drop, TablePlan
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import FunctionLanguage, FunctionName, SchemaName
 from delta_engine.sql.function_bodies import called_by
-from delta_engine.sql.views import LostRead, lost_reads
+from delta_engine.sql.view_queries import LostRead, lost_reads
 from delta_engine.state.view_definitions import ViewDefinition, ViewDefinitionReader
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.gone_parts import GoneParts, gone_parts

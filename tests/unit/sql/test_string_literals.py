@@ -16,7 +16,7 @@ from delta_engine.sql.expressions import (
 from delta_engine.sql.failing_rows import failure_condition
 from delta_engine.sql.queries import sql_violation
 from delta_engine.sql.string_literals import with_portable_literals
-from delta_engine.sql.views import lost_reads
+from delta_engine.sql.view_queries import lost_reads
 
 
 @pytest.mark.parametrize(

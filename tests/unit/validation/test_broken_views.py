@@ -6,7 +6,7 @@ import pytest
 
 from delta_engine.errors import StatementError
 from delta_engine.models import SchemaName
-from delta_engine.sql.views import LostRead, lost_reads
+from delta_engine.sql.view_queries import LostRead, lost_reads
 from tests.projects.catalog_project import CatalogProject
 
 HOME = SchemaName("dev", "silver")
