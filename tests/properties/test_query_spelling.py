@@ -1,0 +1,114 @@
+"""White space that platforms, editors and Git change never makes two queries of a view differ, and all else does."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from delta_engine.sql.view_queries import is_same_query, submitted_query
+from tests.proofs import examples
+
+_WORDS = (
+    "SELECT",
+    "id",
+    "sum(a)",
+    "AS",
+    "`a  b`",
+    "`x\u00e9`",
+    "FROM",
+    "dev.silver.orders",
+    ",",
+    "(",
+    ")",
+    "-",
+    "1",
+    "<>",
+    "::",
+)
+_LITERALS = (
+    "'a  b'",
+    "'it''s'",
+    "'\t'",
+    "'\n\n'",
+    '"x;"',
+    "r'\\d  '",
+    "'--'",
+    "'/*'",
+    "X'1F'",
+    "'\\''",
+    "' '",
+)
+_COMMENTS = (
+    "-- one\n",
+    "--\tit's\n",
+    "/* a\n\n\tb */",
+    "/*+ BROADCAST(o) */",
+    "-- /* \n",
+    "/* -- */",
+    "-- ;\n",
+)
+_BLANKS = (" ", "  ", "\t", "\n", "\n\n\n", " \n\t", "\r\n", "\n \n", "\f")
+
+
+def drawn(random: Random) -> list[str]:
+    """Draw the pieces of a query between its first and its last word."""
+    pieces = [random.choice(("SELECT", "WITH", "("))]
+    for _ in range(random.randrange(12)):
+        pieces.append(random.choice(random.choice((_WORDS, _WORDS, _LITERALS, _COMMENTS))))
+    return [*pieces, random.choice(("a", "`b`", "'c'", ")"))]
+
+
+def written(random: Random, pieces: list[str]) -> str:
+    """Return a query with its pieces apart, and anything before and after that says nothing."""
+    before = "".join(random.choice(("\ufeff", "", "\n", "-- lead\n", "/* lead */ ")) for _ in range(2))
+    after = "".join(random.choice(("", ";", " ", "\r\n", "-- last\n", "/* last */", "\t")) for _ in range(3))
+    inside = "".join(piece + random.choice(_BLANKS) for piece in pieces[:-1])
+    return f"{before}{inside}{pieces[-1]}{random.choice(_BLANKS)}{after}"
+
+
+def as_shown(random: Random, query: str) -> str:
+    """Return a submitted query as a platform shows it, of which documents and issues report these re-spellings."""
+    for change in random.sample(_RESPELLINGS, random.randrange(len(_RESPELLINGS) + 1)):
+        query = change(query)
+    return query
+
+
+_RESPELLINGS = (
+    lambda query: query.replace("\t", "    "),  # terraform-provider-databricks 3865
+    lambda query: re.sub(r"\n\s*\n", "\n", query),
+    lambda query: query.replace("\n", "\r\n"),
+    lambda query: f"{query}\n",
+    lambda query: f"  {query};",
+    lambda query: f"{query} -- a comment that a platform appends",
+    lambda query: re.sub(r"[ \t]+\n", "\n", query),
+)
+
+
+@settings(max_examples=examples(2_000, 50_000), deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_a_query_is_the_same_however_it_is_spelled(seed: int) -> None:
+    random = Random(seed)
+    pieces = drawn(random)
+    query, again = written(random, pieces), written(random, pieces)
+    submitted = submitted_query(query)
+    assert submitted_query(submitted) == submitted
+    assert is_same_query(query, submitted)
+    assert is_same_query(query, again)
+    assert is_same_query(submitted, as_shown(random, submitted)), submitted
+
+
+@settings(max_examples=examples(2_000, 50_000), deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_a_query_with_another_word_is_another_query(seed: int) -> None:
+    random = Random(seed)
+    pieces = drawn(random)
+    place = random.randrange(len(pieces))
+    other = [
+        *pieces[:place],
+        random.choice(("other", "'other  '", "'other '", "/* other */ x")),
+        *pieces[place + 1 :],
+    ]
+    assert not is_same_query(written(random, pieces), written(random, other))
