@@ -1,0 +1,69 @@
+"""Views as the catalog has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from delta_engine.models.parts import Grants, read_only, set_fields, to_grants, to_items
+from delta_engine.models.views import SchemaMode, View, ViewColumn, ViewName
+from delta_engine.sql.view_queries import submitted_query
+from delta_engine.state.audits import NO_AUDIT, Audit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewState:
+    """One view as the catalog has it.
+
+    Args:
+        exists: False for a missing view; all other fields are then empty.
+        query: as the platform shows it; None if it hides the query from principals who do not own the view.
+        columns: those that the view had when its query was set, in order. A comment may be that of the column that the
+            query reads.
+        schema_mode: None if the platform shows none.
+        owner: None if the platform has no owners, or shows none.
+        grants: the privileges granted on the view itself, by principal.
+        former_name: the view's name in the catalog if its model renames it (`renamed_from`).
+    """
+
+    exists: bool = True
+    query: str | None = None
+    columns: tuple[ViewColumn, ...] = ()
+    schema_mode: SchemaMode | None = None
+    comment: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    owner: str | None = None
+    grants: Grants = field(default_factory=dict)
+    former_name: ViewName | None = None
+    audit: Audit = field(default=NO_AUDIT, compare=False)
+
+    def __post_init__(self) -> None:
+        set_fields(
+            self,
+            columns=to_items(self.columns, ViewColumn, "columns"),
+            tags=read_only(self.tags),
+            grants=to_grants(self.grants),
+        )
+
+
+ABSENT_VIEW = ViewState(exists=False)
+
+
+def view_state_of(view: View) -> ViewState:
+    """Return the state of a view that is exactly as its model declares it."""
+    return ViewState(
+        query=submitted_query(view.query),
+        columns=view.columns,
+        schema_mode=view.schema_mode,
+        comment=view.comment,
+        tags=view.tags,
+        owner=view.owner,
+        grants=view.grants,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OtherView:
+    """A relation with a query that the engine does not manage, such as a materialized view, with what it is."""
+
+    kind: str

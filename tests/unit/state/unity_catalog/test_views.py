@@ -1,0 +1,244 @@
+"""Views from rows of `information_schema`, listings of databricks-sdk, and descriptions as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from databricks.sdk.service.catalog import ColumnInfo, TableInfo, TableType
+
+from delta_engine.backends.sql_runner import Row
+from delta_engine.errors import CatalogReadError
+from delta_engine.models.views import SchemaMode, View, ViewColumn, ViewName
+from delta_engine.state.audits import Audit
+from delta_engine.state.unity_catalog.information_schema import (
+    COLUMN_TAGS,
+    COLUMNS,
+    TABLE_PRIVILEGES,
+    TABLE_TAGS,
+    by_table,
+)
+from delta_engine.state.unity_catalog.views import (
+    VIEWS,
+    Parts,
+    described_view,
+    is_view,
+    listed_view,
+    view_state,
+    with_tags_and_grants,
+)
+from delta_engine.state.view_states import OtherView, ViewState, view_state_of
+
+NAME = ViewName("dev", "gold", "Revenue")
+CREATED = datetime(2026, 11, 25, 8, 30, tzinfo=timezone.utc)
+QUERY = "SELECT id, sum(amount) AS total FROM dev.silver.orders GROUP BY id"
+
+
+def table(**changes: Any) -> Row:
+    row = {
+        "table_schema": "gold",
+        "table_name": "revenue",
+        "table_type": "VIEW",
+        "data_source_format": None,
+        "comment": "Revenue",
+        "table_owner": "ann",
+        "storage_path": None,
+        "created": CREATED,
+        "created_by": "ann",
+        "last_altered": CREATED,
+        "last_altered_by": "jo",
+    }
+    return {**row, **changes}
+
+
+def named(**values: object) -> Row:
+    return {"table_schema": "gold", "table_name": "revenue", **values}
+
+
+def column(position: object, name: str | None, comment: str | None = None) -> Row:
+    types = {"full_data_type": "bigint", "is_nullable": "YES"}
+    return named(column_name=name, ordinal_position=position, comment=comment, **types)
+
+
+def parts(**changes: Sequence[Row]) -> Parts:
+    of_tag = {"schema_name": "gold", "table_name": "revenue"}
+    rows: Mapping[str, Sequence[Row]] = {
+        "columns": [column(2, "total"), column(1, "Id", "The customer")],
+        "table_tags": [{**of_tag, "tag_name": "domain", "tag_value": "sales"}],
+        "column_tags": [{**of_tag, "column_name": "id", "tag_name": "pii", "tag_value": "no"}],
+        "table_privileges": [named(grantee="analysts", privilege_type="SELECT")],
+        "views": [named(view_definition=QUERY)],
+        **changes,
+    }
+    views = (COLUMNS, TABLE_TAGS, COLUMN_TAGS, TABLE_PRIVILEGES, VIEWS)
+    return {view: by_table(rows[view.name]) for view in views}
+
+
+OF_ROWS = ViewState(
+    query=QUERY,
+    columns=(ViewColumn("Id", "The customer", tags={"pii": "no"}), ViewColumn("total")),
+    comment="Revenue",
+    tags={"domain": "sales"},
+    owner="ann",
+    grants={"analysts": ("SELECT",)},
+)
+
+
+def test_a_view_is_read_from_rows() -> None:
+    state = view_state(NAME, table(), parts())
+    assert state == OF_ROWS
+    assert isinstance(state, ViewState)
+    assert state.audit == Audit(created_at=CREATED, created_by="ann", altered_at=CREATED, altered_by="jo")
+
+
+@pytest.mark.parametrize("rows", [[], [named(view_definition=None)]])
+def test_a_hidden_query_is_unknown_and_all_else_is_read(rows: Sequence[Row]) -> None:
+    state = view_state(NAME, table(), parts(views=rows))
+    assert isinstance(state, ViewState)
+    assert state.query is None
+    assert state.tags == {"domain": "sales"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"columns": []}, "its columns are not visible to you"),
+        ({"columns": [column(1, None)]}, "column_name is None"),
+        ({"columns": [column(None, "a")]}, "ordinal_position is None"),
+        (
+            {
+                "column_tags": [
+                    {"schema_name": "gold", "table_name": "revenue", "column_name": None, "tag_name": "a"}
+                ]
+            },
+            "column_name is None",
+        ),
+    ],
+)
+def test_rows_that_are_not_whole_are_refused(changes: Any, reason: str) -> None:
+    with pytest.raises(CatalogReadError, match=reason):
+        view_state(NAME, table(), parts(**changes))
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_one", "state"),
+    [
+        ("VIEW", True, OF_ROWS),
+        ("MATERIALIZED_VIEW", True, OtherView("a materialized view")),
+        ("METRIC_VIEW", True, OtherView("a metric view")),
+        ("MANAGED", False, None),
+        ("STREAMING_TABLE", False, None),
+    ],
+)
+def test_kinds_of_relations(kind: str, is_one: bool, state: object) -> None:
+    row = table(table_type=kind)
+    assert is_view(row) is is_one
+    if is_one:
+        assert view_state(NAME, row, parts()) == state
+
+
+def info(**changes: Any) -> TableInfo:
+    arguments = {
+        "table_type": TableType.VIEW,
+        "view_definition": QUERY,
+        "columns": [
+            ColumnInfo(name="total", position=1),
+            ColumnInfo(name="Id", position=0, comment="The customer"),
+        ],
+        "properties": {"view.schemaMode": "TYPE EVOLUTION", "view.sqlConfig.spark.sql.ansi.enabled": "true"},
+        "comment": "Revenue",
+        "owner": "ann",
+        "created_at": 1764059400000,
+        "created_by": "ann",
+        "updated_at": 1764059400000,
+        "updated_by": "jo",
+        **changes,
+    }
+    return TableInfo(**arguments)
+
+
+def test_a_listed_view_has_its_mode_and_gets_tags_and_grants_from_rows() -> None:
+    state = listed_view(info())
+    assert isinstance(state, ViewState)
+    assert state.schema_mode is SchemaMode.TYPE_EVOLUTION
+    assert state.audit.altered_by == "jo"
+    assert state.audit.created_at == datetime(2025, 11, 25, 8, 30, tzinfo=timezone.utc)
+    whole = with_tags_and_grants(NAME, state, parts())
+    assert whole == ViewState(
+        query=OF_ROWS.query,
+        columns=OF_ROWS.columns,
+        schema_mode=SchemaMode.TYPE_EVOLUTION,
+        comment=OF_ROWS.comment,
+        tags=OF_ROWS.tags,
+        owner=OF_ROWS.owner,
+        grants=OF_ROWS.grants,
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({"table_type": TableType.MATERIALIZED_VIEW}, OtherView("a materialized view")),
+        ({"table_type": TableType.METRIC_VIEW}, OtherView("a metric view")),
+        ({"table_type": TableType.MANAGED}, None),
+        ({"table_type": None}, None),
+        ({"columns": None}, None),
+        ({"browse_only": True}, None),
+    ],
+)
+def test_other_listings_are_no_views(changes: Any, state: object) -> None:
+    assert listed_view(info(**changes)) == state
+
+
+def test_a_listing_without_query_or_properties_is_a_view_with_unknown_parts() -> None:
+    state = listed_view(info(view_definition=None, properties=None))
+    assert isinstance(state, ViewState)
+    assert (state.query, state.schema_mode) == (None, None)
+
+
+DESCRIBED = (
+    '{"table_name":"v","catalog_name":"spark_catalog","namespace":["g"],"schema_name":"g","columns":[{"name":"id",'
+    '"type":{"name":"int"},"nullable":true,"comment":"the id"},{"name":"nm","type":{"name":"string","collation":'
+    '"UTF8_BINARY"},"nullable":true}],"created_time":"2026-11-26T05:15:41Z","last_access":"UNKNOWN","created_by":'
+    '"Spark 4.1.1","type":"VIEW","comment":"a view","view_text":"SELECT id, name FROM spark_catalog.g.t",'
+    '"view_original_text":"SELECT id, name FROM spark_catalog.g.t","view_schema_mode":"COMPENSATION",'
+    '"view_catalog_and_namespace":"spark_catalog.default","view_query_output_columns":["id","name"],'
+    '"table_properties":{"a":"b"}}'
+)
+"""What Spark 4.1.1 describes."""
+
+
+def test_a_description_has_the_whole_view() -> None:
+    assert described_view(NAME, DESCRIBED) == ViewState(
+        query="SELECT id, name FROM spark_catalog.g.t",
+        columns=(ViewColumn("id", "the id"), ViewColumn("nm")),
+        schema_mode=SchemaMode.COMPENSATION,
+        comment="a view",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{}", "not of the documented form"),
+        ("[", "not of the documented form"),
+        (DESCRIBED.replace('"VIEW"', '"MANAGED"'), "there is a table of this name"),
+    ],
+)
+def test_other_descriptions_are_refused(text: str, reason: str) -> None:
+    with pytest.raises(CatalogReadError, match=reason):
+        described_view(NAME, text)
+
+
+def test_a_described_materialized_view_is_another_relation() -> None:
+    text = DESCRIBED.replace('"VIEW"', '"MATERIALIZED_VIEW"')
+    assert described_view(NAME, text) == OtherView("a materialized view")
+
+
+def test_the_state_of_a_model_has_the_query_as_submitted() -> None:
+    model = View("dev", "gold", "v", " SELECT 'a''b' AS a; ", [ViewColumn("a", "x")], schema_mode="evolution")
+    assert view_state_of(model) == ViewState(
+        query=r"SELECT 'a\'b' AS a", columns=(ViewColumn("a", "x"),), schema_mode=SchemaMode.EVOLUTION
+    )
