@@ -118,13 +118,15 @@ class Reads(NamedTuple):
     """What a query reads of tables and views.
 
     Args:
-        columns: the columns in lower case, by the key of the table or view.
-        spread: the keys of those of which it returns all columns (`SELECT *`), whichever these are.
+        columns: the columns that its text names, in lower case, by the key of the table or view.
+        spread: the keys of those whose columns it returns by a star, whichever these are.
+        counted: the keys of those whose columns it names by their position, so that no other number of them fits.
         is_sure: False if a column may also be that of another table.
     """
 
     columns: Mapping[str, frozenset[str]]
     spread: frozenset[str]
+    counted: frozenset[str]
     is_sure: bool
 
 
@@ -139,12 +141,16 @@ def read_columns(query: str, relations: Mapping[str, Sequence[str]]) -> Reads | 
     tree = _parsed(text)
     if tree is None:
         return None
-    spread = frozenset(_spread(tree))
-    keys = {_whole_name(table).key for table in _relations(tree)}
-    qualified = _qualified(text, relations) if keys <= {*relations} else None
+    tables = [*_relations(tree)]
+    counted = frozenset(_whole_name(table).key for table in tables if table.alias_column_names)
+    possible, spread = _possible_columns(tree), frozenset(_spread(tree))
+    is_known = not counted and all(_whole_name(table).key in relations for table in tables)
+    qualified = _qualified(text, relations) if is_known else None
     if qualified is None:
-        return Reads(_possible_columns(tree), spread, is_sure=False)
-    return Reads(_sure_columns(qualified), spread, is_sure=True)
+        return Reads(possible, spread, counted, is_sure=False)
+    sure = _sure_columns(qualified)
+    columns = {key: names & sure.get(key, frozenset()) for key, names in possible.items()}
+    return Reads(columns, spread, counted, is_sure=True)
 
 
 def without_names(query: str, relation: QualifiedName, columns: Sequence[str]) -> str | None:
@@ -365,9 +371,12 @@ def _whole_name(table: exp.Table) -> QualifiedName:
 
 
 def _spread(tree: exp.Query) -> Iterator[str]:
-    """Yield the keys of tables of which the result, or a query inside, has all columns."""
+    """Yield the keys of tables whose columns are returned by a star, or decide how many columns something has."""
     from sqlglot import exp
 
+    inside = tree.find(exp.SetOperation) or any(column.args.get("query") for column in tree.find_all(exp.In))
+    if not inside and not any(column.is_star for column in tree.selects):
+        return
     for select in tree.find_all(exp.Select):
         for column in select.selects:
             if column.is_star:
@@ -383,7 +392,7 @@ def _sources(select: exp.Select) -> Iterator[exp.Table]:
     clause = select.args.get("from_") or select.args.get("from")
     joined = [join.this for join in select.args.get("joins") or ()]
     for source in (*((clause.this,) if clause else ()), *joined):
-        if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
+        if isinstance(source, exp.Table) and source.db and isinstance(source.this, exp.Identifier):
             yield source
 
 

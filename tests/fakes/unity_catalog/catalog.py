@@ -25,6 +25,7 @@ from delta_engine.models import (
     Table,
 )
 from delta_engine.models.policies import ScopeKind
+from delta_engine.models.views import SchemaMode
 from delta_engine.state.audits import NO_AUDIT, Audit
 from delta_engine.state.catalog_reader import Other
 from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState
@@ -42,6 +43,7 @@ from tests.fakes.unity_catalog import (
     policies,
     properties,
     statements,
+    user_views,
 )
 from tests.fakes.unity_catalog.audit import AuditLog
 from tests.fakes.unity_catalog.collations import created_in
@@ -52,6 +54,7 @@ from tests.fakes.unity_catalog.descriptions import (
     as_json,
     as_properties,
     as_schema_description,
+    view_as_json,
 )
 from tests.fakes.unity_catalog.grammar import parse, parse_question
 from tests.fakes.unity_catalog.history import Histories
@@ -71,8 +74,11 @@ _WITHOUT_HISTORY = (
     statements.AlterFunction,
     statements.CreatePolicy,
     statements.DropPolicy,
+    statements.CreateView,
+    statements.AlterView,
+    statements.DropView,
 )
-"""Statements about functions and policies, which may have the name of a table."""
+"""Statements about functions, policies and views, which no table's history has."""
 
 
 class FakeUnityCatalog:
@@ -107,7 +113,10 @@ class FakeUnityCatalog:
         views: the columns of the views of `information_schema`, as they list them.
         without_files: the keys of registered tables whose files are missing: no statement but DROP works on them.
         collations: the default collations of schemas, by name; the others have UTF8_BINARY.
-        queries: the definitions of the users' views, by schema and name; None for one that the user may not see.
+        queries: the definitions of views of others, by schema and name; None for one that the user may not see.
+        user_views: the views that statements created, by their dotted names.
+        lost_on_alter: what ALTER VIEW AS loses besides the comments of columns.
+        hides_queries: whether `views` has NULL for the queries of others' views.
         statements: what changed something.
         questions: what was asked.
     """
@@ -149,6 +158,10 @@ class FakeUnityCatalog:
         self.without_files: set[str] = set()
         self.collations: dict[str, str] = {}
         self.queries: dict[tuple[str, str], str | None] = {}
+        self.user_views: dict[str, user_views.StoredView] = {}
+        self.lost_on_alter = user_views.LOST_ON_ALTER
+        self.hides_queries = False
+        self._created_views = 0
         self.statements: list[str] = []
         self.questions: list[str] = []
         self._lock = Lock()
@@ -247,6 +260,7 @@ class FakeUnityCatalog:
             tables={key: table.with_state(audit=self._audit(key)) for key, table in tables.items()},
             schemas=schemas,
             functions=self._shown_functions(),
+            user_views=self._shown_views(),
             catalogs=self.catalogs,
             user=self.user,
             groups=frozenset(self.groups),
@@ -262,6 +276,27 @@ class FakeUnityCatalog:
             for key, function in self.functions.items()
             if not self.hides or function.owner in names or not names.isdisjoint(function.grants)
         }
+
+    def _shown_views(self) -> Mapping[str, tuple[user_views.StoredView, bool]]:
+        """Return the views as they are after a query of each, and whether the user may see their queries."""
+        names = {self.user, ALL_ACCOUNT_USERS, *self.groups}
+        return {
+            key: (self._referenced(view), not self.hides_queries or view.owner in names)
+            for key, view in self.user_views.items()
+        }
+
+    def _referenced(self, view: user_views.StoredView) -> user_views.StoredView:
+        try:
+            return self._relations().resolved(view.key)
+        except Refusal:
+            return view  # a broken view describes itself as it was (measured)
+
+    def _relations(self) -> user_views.Relations:
+        return user_views.Relations(tables=self.tables, views=self.user_views, functions=self.functions)
+
+    def query_view(self, name: str) -> user_views.StoredView:
+        """Return a view as a query of it finds it; raises Refusal if it fails."""
+        return self._relations().resolved(name.lower())
 
     def _audit(self, key: str) -> Audit:
         return self.histories.audit(key) if self.records_times else NO_AUDIT
@@ -279,9 +314,12 @@ class FakeUnityCatalog:
         match question:
             case statements.Question(_, ()) if ".information_schema.views" in sql:
                 return [
-                    {"table_schema": schema, "table_name": name, "view_definition": query}
-                    for (schema, name), query in self.queries.items()
-                    if f"'{schema}'" in sql
+                    *(
+                        {"table_schema": schema, "table_name": name, "view_definition": query}
+                        for (schema, name), query in self.queries.items()
+                        if f"'{schema}'" in sql
+                    ),
+                    *selected(sql, self._shown()),
                 ]
             case statements.Question("SELECT", path) if path:
                 self._check_time_travel(_dotted(path, 3))
@@ -300,6 +338,11 @@ class FakeUnityCatalog:
                 return [policy.as_row() for policy in self._policies_on(".".join(path).lower())]
             case statements.Question("DESCRIBE POLICY", (*path, name)):
                 return self._policy(tuple(path), name).as_description()
+            case statements.Question("SHOW GRANTS ON VIEW", path):
+                key = self._view(path).key
+                schema = key.rpartition(".")[0]
+                own = as_grants("VIEW", key, self.user_views[key].grants)
+                return [*own, *as_grants("SCHEMA", schema, self.schemas[schema].grants)]
             case statements.Question("SHOW GRANTS ON TABLE" | "SHOW GRANTS ON SCHEMA", path):
                 return self._grants(".".join(path).lower())
             case statements.Question("SHOW SCHEMAS", (catalog,)):
@@ -318,6 +361,8 @@ class FakeUnityCatalog:
                 return self._effective_policies(self.stored(_dotted(path, 3)).name.key)
             case statements.Question("DESCRIBE DETAIL", path):
                 return [{"id": self.histories.id_of(self.stored(_dotted(path, 3)).name.key)}]
+            case statements.Question(_, path) if ".".join(path).lower() in self.user_views:
+                return view_as_json(self._referenced(self._view(path)))
             case statements.Question(_, path):
                 require(self.knows_json, "PARSE_SYNTAX_ERROR", "no viable alternative at 'AS'")
                 return as_json(self._described(path))
@@ -394,6 +439,53 @@ class FakeUnityCatalog:
         replaced = functions.replaced(key, former, state, self.lost_on_replace)
         self.functions[key] = replaced if replaced.owner else replace(replaced, owner=self.user)
 
+    def _is_view(self, path: Path) -> bool:
+        return ".".join(path).lower() in self.user_views
+
+    def _view(self, path: Path) -> user_views.StoredView:
+        key = _dotted(path, 3)
+        require(key in self.user_views, "TABLE_OR_VIEW_NOT_FOUND", f"there is no view {key}")
+        return self.user_views[key]
+
+    def _create_view(self, statement: statements.CreateView) -> None:
+        key = _dotted(statement.name, 3)
+        if key in self.user_views and statement.replaces:
+            self._schema(statement.name[:2])
+        else:
+            self._new_name(statement.name)
+        self._created_views += 1
+        view = user_views.StoredView(
+            key=key,
+            query=statement.query,
+            outputs=(),
+            columns=(),
+            mode=statement.mode or SchemaMode.COMPENSATION,
+            comment=statement.comment,
+            owner=self.user,
+        )
+        self.user_views[key] = user_views.created(
+            view, statement.columns, self._relations(), self._created_views
+        )
+
+    def _alter_view(self, view: user_views.StoredView, change: statements.ViewChange) -> None:
+        match change:
+            case statements.SetQuery(query):
+                altered = user_views.altered(view, query, self._relations(), self.lost_on_alter)
+                self.user_views[view.key] = altered
+            case statements.SetMode(mode):
+                self.user_views[view.key] = replace(self._referenced(view), mode=mode)
+            case statements.SetValue(_, owner):
+                self.user_views[view.key] = replace(view, owner=owner)
+            case statements.SetTags() | statements.UnsetTags():
+                tags = governance.altered_tags(view.tags, change)
+                self.user_views[view.key] = replace(view, tags=tags)
+            case statements.RenameTable(path):
+                name = self._new_name(path).key
+                is_within = name.partition(".")[0] == view.key.partition(".")[0]
+                require(is_within, "INVALID_PARAMETER_VALUE", f"{name} is in another catalog")
+                del self.user_views[view.key]
+                self.user_views[name] = replace(view, key=name)
+
     def _alter_function(self, key: str, change: statements.FunctionChange) -> None:
         function = self.functions[key]
         match change:
@@ -422,7 +514,7 @@ class FakeUnityCatalog:
 
     def _apply(self, statement: statements.Statement) -> None:
         if self._checks_owners:
-            check_rights(statement, self.user, self.tables, self.schemas, self.functions)
+            check_rights(statement, self.user, self.tables, self.schemas, self.functions, self.user_views)
         match statement:
             case statements.CreateSchema(path, comment):
                 name = _dotted(path, 2)
@@ -435,7 +527,46 @@ class FakeUnityCatalog:
                 for key in [key for key in self.functions if key.startswith(f"{name}.")]:
                     del self.functions[key]
                 self.policies = [policy for policy in self.policies if policy.securable != name]
+                for key in [key for key in self.user_views if key.startswith(f"{name}.")]:
+                    del self.user_views[key]
                 del self.schemas[name]
+            case statements.CreateView():
+                self._create_view(statement)
+            case statements.AlterView(path, change):
+                self._alter_view(self._view(path), change)
+            case statements.DropView(path, if_exists):
+                key = _dotted(path, 3)
+                require(key not in self.tables, "WRONG_COMMAND_FOR_OBJECT_TYPE", f"{key} is a table")
+                if not if_exists or key in self.user_views:
+                    del self.user_views[self._view(path).key]
+            case statements.CommentOn("TABLE", path, comment) if self._is_view(path):
+                view = self._view(path)
+                self.user_views[view.key] = replace(view, comment=comment)
+            case statements.CommentOn("COLUMN", (*path, column), comment):
+                view = self._view(tuple(path))
+                changed = replace(view.column(column), comment=comment)
+                self.user_views[view.key] = view.with_column(changed)
+            case statements.AlterTable(path, statements.AlterColumns(((column, tagged),))) if self._is_view(
+                path
+            ):
+                view = self._view(path)
+                require(
+                    isinstance(tagged, statements.SetTags | statements.UnsetTags),
+                    "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE",
+                    f"{view.key} is a view",
+                )
+                assert isinstance(tagged, statements.SetTags | statements.UnsetTags)
+                shown = view.column(column[0])
+                tags = governance.altered_tags(shown.tags, tagged)
+                self.user_views[view.key] = view.with_column(replace(shown, tags=tags))
+            case statements.AlterTable(path) if self._is_view(path):
+                raise Refusal("EXPECT_TABLE_NOT_VIEW.USE_ALTER_VIEW", f"{path} is a view")
+            case statements.DropTable(path) if self._is_view(path):
+                raise Refusal("WRONG_COMMAND_FOR_OBJECT_TYPE", f"{path} is a view")
+            case statements.Grant("VIEW", path) | statements.Revoke("VIEW", path):
+                view = self._view(path)
+                held = governance.altered_grants(view.grants, statement)
+                self.user_views[view.key] = replace(view, grants=held)
             case statements.CreateFunction(path, function, replaces):
                 self._create_function(path, function, replaces)
             case statements.DropFunction(path, if_exists):
@@ -621,7 +752,8 @@ class FakeUnityCatalog:
     def _new_name(self, path: Path) -> QualifiedName:
         name = QualifiedName(*_dotted(path, 3).split("."))
         self._schema((name.catalog, name.schema))
-        require(name.key not in self.tables, "TABLE_OR_VIEW_ALREADY_EXISTS", f"{name} is there already")
+        is_free = name.key not in self.tables and name.key not in self.user_views
+        require(is_free, "TABLE_OR_VIEW_ALREADY_EXISTS", f"{name} is there already")
         return name
 
 

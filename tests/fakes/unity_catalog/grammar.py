@@ -19,12 +19,14 @@ from delta_engine.models import (
 from delta_engine.models.functions import FunctionLanguage, Parameter
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType
+from delta_engine.models.views import SchemaMode
 from delta_engine.state.function_states import FunctionState
 from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog import statements
 from tests.fakes.unity_catalog.cursor import Cursor
 from tests.fakes.unity_catalog.policies import Policy
 from tests.fakes.unity_catalog.statements import Path, Tags
+from tests.fakes.unity_catalog.user_views import ShownColumn
 from tests.fakes.unity_catalog.values import VALUE_FACETS
 
 Part = TypeVar("Part")
@@ -131,6 +133,13 @@ def _statement(cursor: Cursor) -> statements.Statement:
         cursor.expect("ON")
         cursor.word()
         return statements.DropPolicy(cursor.path(), policy)
+    if cursor.at("CREATE", "VIEW") or cursor.at("CREATE", "OR", "REPLACE", "VIEW"):
+        return _create_view(cursor)
+    if cursor.take("ALTER", "VIEW"):
+        return statements.AlterView(cursor.path(), _view_change(cursor))
+    if cursor.take("DROP", "VIEW"):
+        if_exists = cursor.take("IF", "EXISTS")
+        return statements.DropView(cursor.path(), if_exists)
     if cursor.take("CREATE", "TABLE"):
         return _create_table(cursor)
     if cursor.take("CREATE", "OR", "REPLACE", "TABLE"):
@@ -192,6 +201,47 @@ def _parameter(cursor: Cursor) -> Parameter:
     name, data_type = cursor.name(), _data_type(cursor)
     default = cursor.sql_until(",", ")", "COMMENT") if cursor.take("DEFAULT") else None
     return Parameter(name, data_type, default, cursor.text() if cursor.take("COMMENT") else "")
+
+
+def _create_view(cursor: Cursor) -> statements.CreateView:
+    cursor.expect("CREATE")
+    replaces = cursor.take("OR", "REPLACE")
+    cursor.expect("VIEW")
+    name = cursor.path()
+    columns = cursor.listed(lambda: _view_column(cursor)) if cursor.at("(") else None
+    mode, comment = None, ""
+    while not cursor.take("AS"):
+        if cursor.take("COMMENT"):
+            comment = cursor.text()
+        else:
+            mode = _schema_mode(cursor)
+    return statements.CreateView(name, cursor.sql_until(), columns, mode, comment, replaces)
+
+
+def _view_column(cursor: Cursor) -> ShownColumn:
+    return ShownColumn(name=cursor.name(), comment=cursor.text() if cursor.take("COMMENT") else "")
+
+
+def _view_change(cursor: Cursor) -> statements.ViewChange:
+    if cursor.take("AS"):
+        return statements.SetQuery(cursor.sql_until())
+    if cursor.take("RENAME", "TO"):
+        return statements.RenameTable(cursor.path())
+    if cursor.take("OWNER", "TO"):
+        return statements.SetValue("owner", cursor.name())
+    if cursor.take("SET", "TAGS"):
+        return statements.SetTags(_pairs(cursor))
+    if cursor.take("UNSET", "TAGS"):
+        return statements.UnsetTags(cursor.listed(cursor.text))
+    return statements.SetMode(_schema_mode(cursor))
+
+
+def _schema_mode(cursor: Cursor) -> SchemaMode:
+    cursor.expect("WITH", "SCHEMA")
+    if cursor.take("TYPE"):
+        cursor.expect("EVOLUTION")
+        return SchemaMode.TYPE_EVOLUTION
+    return SchemaMode(cursor.word().lower())
 
 
 def _create_policy(cursor: Cursor) -> statements.CreatePolicy:

@@ -16,6 +16,7 @@ from delta_engine.state.states import SchemaState
 from tests.fakes.unity_catalog import statements
 from tests.fakes.unity_catalog.refusals import require
 from tests.fakes.unity_catalog.stored import Stored
+from tests.fakes.unity_catalog.user_views import StoredView
 
 ERROR_CLASS = "INSUFFICIENT_PERMISSIONS"
 
@@ -26,10 +27,25 @@ def check_rights(
     tables: Mapping[str, Stored],
     schemas: Mapping[str, SchemaState],
     functions: Mapping[str, FunctionState],
+    views: Mapping[str, StoredView],
 ) -> None:
-    """Refuse a statement about tables and functions that are not the user's, or in a schema that is not."""
+    """Refuse a statement about tables, functions and views that are not the user's, or in a schema that is not."""
     key = ".".join(statement.name).lower()
     match statement:
+        case statements.CreateView() | statements.AlterView() | statements.DropView():
+            _check_view(key, user, schemas, views)
+            return
+        case statements.CommentOn("COLUMN", (*path, _)):
+            _check_view(".".join(path).lower(), user, schemas, views)
+            return
+        case statements.CommentOn() | statements.AlterTable() if key in views:
+            _check_view(key, user, schemas, views)
+            return
+        case statements.Grant("VIEW") | statements.Revoke("VIEW"):
+            view = views.get(key)
+            may = view is None or view.owner == user or "MANAGE" in view.grants.get(user, ())
+            require(may, ERROR_CLASS, f"you neither own {key} nor have MANAGE on it")
+            return
         case statements.Grant("FUNCTION") | statements.Revoke("FUNCTION"):
             _require_function_manager(key, user, functions)
             return
@@ -61,6 +77,19 @@ def _check_function(
     held = () if schema is None else schema.grants.get(user, ())
     may = schema is None or schema.owner == user or "CREATE FUNCTION" in held
     require(may, ERROR_CLASS, f"you lack CREATE FUNCTION on the schema of {key}")
+
+
+def _check_view(
+    key: str, user: str, schemas: Mapping[str, SchemaState], views: Mapping[str, StoredView]
+) -> None:
+    """Refuse to create a view without CREATE TABLE on the schema, and to change that of another owner."""
+    if key in views:
+        require(views[key].owner == user, ERROR_CLASS, f"{key} is not yours")
+        return
+    schema = schemas.get(key.rpartition(".")[0])
+    held = () if schema is None else schema.grants.get(user, ())
+    may = schema is None or schema.owner == user or "CREATE TABLE" in held
+    require(may, ERROR_CLASS, f"you lack CREATE TABLE on the schema of {key}")
 
 
 def _require_function_manager(key: str, user: str, functions: Mapping[str, FunctionState]) -> None:

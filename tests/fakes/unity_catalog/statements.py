@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, PrimaryKey, RowFilter
 from delta_engine.models.types import DataType
+from delta_engine.models.views import SchemaMode
 from delta_engine.state.function_states import FunctionState
 from delta_engine.state.states import TableState
 
 if TYPE_CHECKING:
     from tests.fakes.unity_catalog.policies import Policy
+    from tests.fakes.unity_catalog.user_views import ShownColumn
 
 Path: TypeAlias = tuple[str, ...]
 """A column's name and the way into it."""
@@ -119,8 +121,30 @@ class DropPolicy(NamedTuple):
     policy: str
 
 
+class CreateView(NamedTuple):
+    name: Path
+    query: str
+    columns: tuple[ShownColumn, ...] | None
+    mode: SchemaMode | None
+    comment: str
+    replaces: bool
+
+
+class AlterView(NamedTuple):
+    name: Path
+    change: ViewChange
+
+
+class DropView(NamedTuple):
+    name: Path
+    if_exists: bool
+
+
 Statement: TypeAlias = (
     CreateSchema
+    | CreateView
+    | AlterView
+    | DropView
     | CreateFunction
     | DropFunction
     | AlterFunction
@@ -235,6 +259,17 @@ TableChange: TypeAlias = (
 
 SchemaChange: TypeAlias = SetTags | UnsetTags | SetValue
 FunctionChange: TypeAlias = SetTags | UnsetTags | SetValue
+
+
+class SetQuery(NamedTuple):
+    query: str
+
+
+class SetMode(NamedTuple):
+    mode: SchemaMode
+
+
+ViewChange: TypeAlias = SetQuery | SetMode | RenameTable | SetTags | UnsetTags | SetValue
 
 
 class SetComment(NamedTuple):

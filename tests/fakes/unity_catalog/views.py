@@ -24,10 +24,12 @@ from delta_engine.state.states import SchemaState
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.spelling import as_read
 from tests.fakes.unity_catalog.stored import Stored
+from tests.fakes.unity_catalog.user_views import StoredView, as_shown
 
 Tables = Mapping[str, Stored]
 Schemas = Mapping[str, SchemaState]
 Functions = Mapping[str, FunctionState]
+UserViews = Mapping[str, tuple[StoredView, bool]]
 Rows = Iterator[dict[str, object]]
 Place = Mapping[str, object]
 
@@ -52,6 +54,7 @@ VIEWS: Mapping[str, tuple[str, ...]] = {
         *_AUDIT,
     ),
     "table_privileges": (*_TABLE, *_GRANT),
+    "views": (*_TABLE, "view_definition", "check_option", "is_updatable", "is_insertable_into", "sql_path"),
     "table_tags": ("catalog_name", "schema_name", "table_name", *_TAG),
     "columns": (
         *(*_TABLE, "column_name", "ordinal_position", "column_default", "is_nullable", "full_data_type"),
@@ -92,6 +95,7 @@ class Shown:
     tables: Tables
     schemas: Schemas
     functions: Functions
+    user_views: UserViews
     catalogs: Mapping[str, Permissions]
     user: str
     groups: frozenset[str]
@@ -194,10 +198,13 @@ def _view(name: str, catalog: str, shown: Shown) -> Rows:
         for key, function in shown.functions.items():
             if key.startswith(f"{catalog}."):
                 yield from _OF_FUNCTIONS[name](key, function, shown)
-    elif name in _OF_TABLES:
-        for stored in shown.tables.values():
+    elif name in _OF_TABLES or name in _OF_VIEWS:
+        for stored in shown.tables.values() if name in _OF_TABLES else ():
             if stored.name.catalog == catalog:
                 yield from _OF_TABLES[name](stored, shown)
+        for key, (view, is_owner) in shown.user_views.items():
+            if name in _OF_VIEWS and key.startswith(f"{catalog}."):
+                yield from _OF_VIEWS[name](view, is_owner, shown)
     else:
         raise Refusal("TABLE_OR_VIEW_NOT_FOUND", f"there is no view {name}")
 
@@ -316,6 +323,65 @@ def _table_privileges(stored: Stored, shown: Shown) -> Rows:
     yield from _privileges(_table(stored.name), above, "SCHEMA")
 
 
+def _views(view: StoredView, is_owner: bool, _shown: Shown) -> Rows:
+    yield {
+        **_of_key(view.key),
+        "view_definition": as_shown(view.query) if is_owner else None,
+        "check_option": "NONE",
+        "is_updatable": "NO",
+        "is_insertable_into": "NO",
+        "sql_path": None,
+    }
+
+
+def _view_as_table(view: StoredView, _is_owner: bool, _shown: Shown) -> Rows:
+    yield {
+        **_of_key(view.key),
+        "table_type": "VIEW",
+        "data_source_format": "UNKNOWN_DATA_SOURCE_FORMAT",
+        "comment": view.comment or None,
+        "table_owner": view.owner,
+        "storage_path": None,
+        **dict.fromkeys(_AUDIT),
+    }
+
+
+def _columns_of_view(view: StoredView, _is_owner: bool, _shown: Shown) -> Rows:
+    for position, (column, output) in enumerate(zip(view.columns, view.outputs, strict=True), start=1):
+        yield {
+            **_of_key(view.key),
+            "column_name": column.name,
+            "ordinal_position": position,
+            "full_data_type": _full_data_type(output.data_type) if output.data_type else "string",
+            "is_nullable": "YES",
+            "comment": column.comment or None,
+            "column_default": None,
+            "is_identity": "NO",
+        }
+
+
+def _tags_of_view(view: StoredView, _is_owner: bool, _shown: Shown) -> Rows:
+    yield from _tags(_tagged_key(view.key), view.tags)
+
+
+def _column_tags_of_view(view: StoredView, _is_owner: bool, _shown: Shown) -> Rows:
+    for column in view.columns:
+        yield from _tags({**_tagged_key(view.key), "column_name": column.name}, column.tags)
+
+
+def _privileges_of_view(view: StoredView, _is_owner: bool, shown: Shown) -> Rows:
+    yield from _privileges(_of_key(view.key), view.grants)
+    yield from _privileges(_of_key(view.key), shown.schemas[view.key.rpartition(".")[0]].grants, "SCHEMA")
+
+
+def _of_key(key: str) -> dict[str, object]:
+    return dict(zip(_TABLE, key.split("."), strict=True))
+
+
+def _tagged_key(key: str) -> dict[str, object]:
+    return dict(zip(("catalog_name", "schema_name", "table_name"), key.split("."), strict=True))
+
+
 def _routines(key: str, function: FunctionState, _shown: Shown) -> Rows:
     catalog, schema, name = key.split(".")
     is_python = function.language is FunctionLanguage.PYTHON
@@ -399,6 +465,15 @@ _OF_TABLES: Mapping[str, Callable[[Stored, Shown], Rows]] = {
     "column_tags": _column_tags,
     "row_filters": _row_filters,
     "column_masks": _column_masks,
+}
+
+_OF_VIEWS: Mapping[str, Callable[[StoredView, bool, Shown], Rows]] = {
+    "tables": _view_as_table,
+    "views": _views,
+    "columns": _columns_of_view,
+    "table_tags": _tags_of_view,
+    "column_tags": _column_tags_of_view,
+    "table_privileges": _privileges_of_view,
 }
 
 
