@@ -336,21 +336,26 @@ def _parsed(text: str) -> exp.Query | None:
 
 def _qualified(query: str, relations: Mapping[str, Sequence[str]]) -> exp.Query | None:
     """Return a tree in which each column names its table and stars are written out; None if that fails."""
+    text = submitted_query(query)
+    read = {name.key for name in read_relations(text) or ()}
+    return _qualified_over(text, tuple((key, tuple(relations[key])) for key in sorted(read & {*relations})))
+
+
+@lru_cache(_CACHE_SIZE)
+def _qualified_over(text: str, relations: tuple[tuple[str, tuple[str, ...]], ...]) -> exp.Query | None:
     from sqlglot.errors import SqlglotError
     from sqlglot.optimizer.qualify import qualify
     from sqlglot.schema import MappingSchema
 
-    tree = _parsed(submitted_query(query))
+    tree, dialect = _parsed(text), databricks_dialect()
     if tree is None:
         return None
-    schema = MappingSchema(dialect=databricks_dialect())
-    for key, columns in relations.items():
+    schema = MappingSchema(dialect=dialect)
+    for key, columns in relations:
         if len(parts := key.split(".")) == 3:
-            schema.add_table(sql_path(parts), dict.fromkeys(columns, "string"), dialect=databricks_dialect())
+            schema.add_table(sql_path(parts), dict.fromkeys(columns, "string"), dialect=dialect)
     try:
-        qualified: exp.Query = qualify(
-            tree.copy(), schema=schema, dialect=databricks_dialect(), quote_identifiers=False
-        )
+        qualified: exp.Query = qualify(tree.copy(), schema=schema, dialect=dialect, quote_identifiers=False)
     except (SqlglotError, RecursionError, ValueError):
         return None
     return qualified

@@ -298,6 +298,10 @@ class FakeUnityCatalog:
         """Return a view as a query of it finds it; raises Refusal if it fails."""
         return self._relations().resolved(name.lower())
 
+    def returned(self, query: str) -> tuple[str, ...]:
+        """Return the columns of a query; raises Refusal if it fails."""
+        return tuple(output.name for output in self._relations().analyzed(query))
+
     def _audit(self, key: str) -> Audit:
         return self.histories.audit(key) if self.records_times else NO_AUDIT
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -121,7 +122,8 @@ class Relations:
                 "INCOMPATIBLE_VIEW_SCHEMA_CHANGE",
                 f"{key} has no {captured.name} any more",
             )
-            is_same = output is None or captured.data_type in (None, output.data_type)
+            types = {captured.data_type, output.data_type if output else None} - {None}
+            is_same = len(types) < 2  # what is computed has an unknown type here
             is_bound = view.mode is SchemaMode.BINDING
             require(
                 is_same or not is_bound, "CANNOT_UP_CAST_DATATYPE", f"{key}: {captured.name} has another type"
@@ -130,27 +132,10 @@ class Relations:
 
     def analyzed(self, query: str, *outer: str) -> tuple[Output, ...]:
         """Return what a query returns; refuse one that fails."""
-        try:
-            trees = sqlglot.parse(query, dialect=databricks_dialect())
-        except sqlglot.ParseError as error:
-            raise Refusal("PARSE_SYNTAX_ERROR", str(error)) from error
-        tree = trees[0]
-        require(len(trees) == 1 and isinstance(tree, exp.Query), "PARSE_SYNTAX_ERROR", f"{query} is no query")
-        assert isinstance(tree, exp.Query)
+        tree = _tree(query)
         self._check_functions(tree)
         columns = self._columns(tree, outer)
-        renamed = _with_renamed_columns(tree, columns)
-        schema = MappingSchema(dialect=databricks_dialect())
-        for key, outputs in columns.items():
-            path = ".".join(map(quote_ident, key.split(".")))
-            schema.add_table(
-                path, {output.name: "string" for output in outputs}, dialect=databricks_dialect()
-            )
-        try:
-            qualified = qualify(renamed, schema=schema, dialect=databricks_dialect(), quote_identifiers=False)
-        except OptimizeError as error:
-            raise Refusal("UNRESOLVED_COLUMN.WITH_SUGGESTION", str(error)) from error
-        outputs = tuple(_outputs(qualified, columns))
+        outputs = _analyzed(query, tuple(columns.items()))
         names = [output.name.lower() for output in outputs]
         require(len({*names}) == len(names), "COLUMN_ALREADY_EXISTS", f"{names}")
         return outputs
@@ -182,6 +167,33 @@ class Relations:
         require(key in self.tables, "TABLE_OR_VIEW_NOT_FOUND", f"there is no table or view {key}")
         columns = self.tables[key].state.columns
         return tuple(Output(column.name, column.comment, column.data_type) for column in columns)
+
+
+@lru_cache(4096)
+def _tree(query: str) -> exp.Query:
+    try:
+        trees = sqlglot.parse(query, dialect=databricks_dialect())
+    except sqlglot.ParseError as error:
+        raise Refusal("PARSE_SYNTAX_ERROR", str(error)) from error
+    tree = trees[0]
+    require(len(trees) == 1 and isinstance(tree, exp.Query), "PARSE_SYNTAX_ERROR", f"{query} is no query")
+    assert isinstance(tree, exp.Query)
+    return tree
+
+
+@lru_cache(4096)
+def _analyzed(query: str, relations: tuple[tuple[str, tuple[Output, ...]], ...]) -> tuple[Output, ...]:
+    columns = dict(relations)
+    renamed = _with_renamed_columns(_tree(query), columns)
+    schema = MappingSchema(dialect=databricks_dialect())
+    for key, outputs in columns.items():
+        path = ".".join(map(quote_ident, key.split(".")))
+        schema.add_table(path, {output.name: "string" for output in outputs}, dialect=databricks_dialect())
+    try:
+        qualified = qualify(renamed, schema=schema, dialect=databricks_dialect(), quote_identifiers=False)
+    except OptimizeError as error:
+        raise Refusal("UNRESOLVED_COLUMN.WITH_SUGGESTION", str(error)) from error
+    return tuple(_outputs(qualified, columns))
 
 
 def created(

@@ -1,0 +1,167 @@
+"""What a view has to precede and to follow so that it resolves after every statement of a plan.
+
+A view that stops reading a column changes before the column goes. A view that begins to read a column changes after the
+column has come. A column that is renamed does both at once: the view reads the table's columns by their position while
+the name changes (`sql.view_queries.without_names`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from typing import NamedTuple
+
+from delta_engine.models.views import SchemaMode
+from delta_engine.sql.view_queries import Reads
+
+
+@unique
+class Turn(Enum):
+    """A change of a table or a view that other views have to precede or to follow, in the order of one table."""
+
+    CREATE = "create"
+    QUERY = "query"  # of a view, which may return other columns from here on
+    RENAME_COLUMNS = "rename columns"
+    ADD_COLUMNS = "add columns"
+    DROP_COLUMNS = "drop columns"
+    DROP = "drop"
+
+
+Place = tuple[str, Turn]
+"""The key of a table or view, and its change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """How a plan changes the columns of a table or a view, all in lower case.
+
+    Args:
+        before: None for a missing one.
+        after: None for one that is dropped.
+        renamed: the new names of columns, by former name; views have none.
+        is_view: whether one statement changes all of its columns.
+    """
+
+    before: frozenset[str] | None
+    after: frozenset[str] | None
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    is_view: bool = False
+
+    @property
+    def lost(self) -> frozenset[str]:
+        """The columns that go, without renamed ones."""
+        return (self.before or frozenset()) - (self.after or frozenset()) - {*self.renamed}
+
+    @property
+    def gained(self) -> frozenset[str]:
+        """The columns that come, without renamed ones."""
+        return (self.after or frozenset()) - (self.before or frozenset()) - {*self.renamed.values()}
+
+
+class Side(NamedTuple):
+    """A view before or after a plan.
+
+    Args:
+        mode: None for the platform's default, which does not evolve.
+    """
+
+    reads: Reads
+    mode: SchemaMode | None
+
+    def touches(self, key: str, columns: Collection[str], *, by_number: bool = False) -> bool:
+        """Whether it matters to the view that columns of a table or view come or go.
+
+        Args:
+            by_number: whether the number of columns changes.
+        """
+        is_bound = key in self.reads.spread and self.mode is not SchemaMode.EVOLUTION
+        is_counted = by_number and key in self.reads.counted
+        return bool(columns) and (
+            is_bound or is_counted or not self.reads.columns.get(key, frozenset()).isdisjoint(columns)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """Where the statement that gives a view another query belongs.
+
+    Args:
+        precedes: the changes that wait for the view.
+        follows: the changes for which the view waits.
+        bridged: the keys of tables whose columns it has to read by position while they are renamed.
+    """
+
+    precedes: frozenset[Place]
+    follows: frozenset[Place]
+    bridged: frozenset[str]
+
+
+def order_of(observed: Side | None, desired: Side | None, moved: Mapping[str, Moved]) -> Order:
+    """Return where the change of a view belongs among the changes of what it reads.
+
+    Args:
+        observed: None for a new view.
+        desired: None for a view that is dropped.
+        moved: what the plan changes, by key.
+    """
+    precedes = {*(_leaves(observed, moved) if observed else ())}
+    follows = {*(_arrives(desired, moved) if desired else ())}
+    renames = {place for place in precedes & follows if place[1] is Turn.RENAME_COLUMNS}
+    return Order(
+        precedes=frozenset(precedes - renames),
+        follows=frozenset(follows - renames),
+        bridged=frozenset(key for key, _ in renames),
+    )
+
+
+def broken_by(view: Side, moved: Mapping[str, Moved]) -> Iterator[tuple[str, frozenset[str] | None]]:
+    """Yield what a view that the plan does not change reads and loses: a key, and the columns or None for all."""
+    for key in sorted({*view.reads.columns} & {*moved}):
+        change = moved[key]
+        if change.before is not None and change.after is None:
+            yield key, None
+            continue
+        gone = change.lost | {*change.renamed}
+        if view.touches(key, gone) or view.touches(key, change.lost | change.gained, by_number=True):
+            named = view.reads.columns[key] & gone
+            yield key, frozenset(named or gone)
+
+
+def _leaves(view: Side, moved: Mapping[str, Moved]) -> Iterator[Place]:
+    """Yield the changes that the former query of a view does not survive."""
+    for key in {*view.reads.columns} & {*moved}:
+        change = moved[key]
+        if change.after is None:
+            yield key, Turn.DROP
+        elif change.is_view:
+            if view.touches(key, change.lost) or view.touches(key, change.gained, by_number=True):
+                yield key, Turn.QUERY
+        else:
+            if view.touches(key, change.renamed):
+                yield key, Turn.RENAME_COLUMNS
+            if key in view.reads.counted and change.gained:
+                yield key, Turn.ADD_COLUMNS
+            if view.touches(key, change.lost, by_number=True):
+                yield key, Turn.DROP_COLUMNS
+
+
+def _arrives(view: Side, moved: Mapping[str, Moved]) -> Iterator[Place]:
+    """Yield the changes that the new query of a view needs; a star names the columns that are there when it is set."""
+    for key in {*view.reads.columns} & {*moved}:
+        change = moved[key]
+        is_bound = key in view.reads.counted or (
+            key in view.reads.spread and view.mode is not SchemaMode.EVOLUTION
+        )
+        if change.before is None:
+            yield key, Turn.CREATE
+        elif change.is_view:
+            if view.touches(key, change.gained) or (is_bound and change.lost):
+                yield key, Turn.QUERY
+        else:
+            if view.touches(key, change.renamed.values()):
+                yield key, Turn.RENAME_COLUMNS
+            if view.touches(key, change.gained, by_number=True):
+                yield key, Turn.ADD_COLUMNS
+            if is_bound and change.lost:
+                yield key, Turn.DROP_COLUMNS
