@@ -63,11 +63,11 @@ class World:
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def relations(self, former: World | None = None, observed: Columns | None = None) -> Columns:
-        """Return the columns of all tables and views; a view that stays as it is keeps what it had."""
+        """Return the columns of all tables and views; a view whose query stays keeps those that it had."""
         columns = dict(self.tables)
         for key, view in self.views.items():
-            is_kept = former is not None and former.views.get(key) == view
-            if is_kept and observed is not None and view.schema_mode is not SchemaMode.EVOLUTION:
+            kept = former.views.get(key) if former else None
+            if observed is not None and kept is not None and _keeps_columns(kept, view):
                 columns[key] = observed[key]
             else:
                 returned = returned_columns(view.query, columns)
@@ -82,12 +82,18 @@ class World:
         return Side(reads, view.schema_mode)
 
 
+def _keeps_columns(former: View, view: View) -> bool:
+    evolves = SchemaMode.EVOLUTION in (former.schema_mode, view.schema_mode)
+    return not evolves and is_same_query(former.query, view.query)
+
+
 def query_over(random: Random, relations: Columns) -> str:
     """Draw a query over some tables and views."""
     first, second = (random.choice(sorted(relations)) for _ in range(2))
     a, b = (random.choice(relations[first]) for _ in range(2))
     c, d = (random.choice(relations[second]) for _ in range(2))
     out, other = random.sample(NAMES, 2)
+    listed = ", ".join(relations[first])
     return random.choice(
         (
             f"SELECT {a} AS {out}, {b} AS {other} FROM {first}",
@@ -98,6 +104,9 @@ def query_over(random: Random, relations: Columns) -> str:
             f"WITH y AS (SELECT * FROM {first}) SELECT {a} AS {out} FROM y ORDER BY {b}",
             f"SELECT {a} AS {out} FROM {first} UNION ALL SELECT {c} FROM {second}",
             f"SELECT {a} AS {out}, (SELECT max(s.{c}) FROM {second} AS s) AS {other} FROM {first}",
+            f"SELECT o.{a} AS {out} FROM {first} AS o({listed})",
+            f"SELECT * FROM {first} UNION ALL SELECT {', '.join('1' for _ in relations[first])}",
+            f"SELECT *, 1 AS g_{first[-1]} FROM {first} AS r",
             f"SELECT z.{out} FROM {first} LATERAL VIEW explode(array({a}, {b})) z AS {out}",
         )
     )
@@ -105,7 +114,7 @@ def query_over(random: Random, relations: Columns) -> str:
 
 def view_over(random: Random, key: str, relations: Columns) -> View:
     query = query_over(random, relations)
-    mode = random.choice((None, *SchemaMode))
+    mode = random.choice((None, *SchemaMode, SchemaMode.EVOLUTION))
     view = View(*key.split("."), query, schema_mode=mode, grants={"bob": ["SELECT"]})
     returned = returned_columns(query, relations)
     assert returned is not None, query
@@ -119,7 +128,7 @@ def view_over(random: Random, key: str, relations: Columns) -> View:
 
 
 def drawn(random: Random) -> World:
-    tables = {key: tuple(random.sample(NAMES, random.randint(2, 4))) for key in TABLES}
+    tables = {key: _columns(random) for key in TABLES[: random.choice((1, 2, 2))]}
     world = World(tables=tables, views={})
     for key in VIEWS[: random.randint(1, 3)]:
         view = view_over(random, key, world.relations())
@@ -130,8 +139,11 @@ def drawn(random: Random) -> World:
 def changed(random: Random, before: World) -> World:
     """Draw the world that the models want next: other columns and tables, and views that mostly go along."""
     tables, renamed = {}, {}
-    for key, columns in before.tables.items():
-        tables[key], renamed[key] = _other_columns(random, columns)
+    for key in TABLES:
+        if key in before.tables:
+            tables[key], renamed[key] = _other_columns(random, before.tables[key])
+        elif random.random() < 0.5:
+            tables[key] = _columns(random)
     after = World(tables=tables, views={}, renamed=renamed)
     observed = before.relations()
     for key in VIEWS:
@@ -146,9 +158,13 @@ def changed(random: Random, before: World) -> World:
             after = replace(after, views={**after.views, key: view})
     unread = {key for key in tables if not any(key in _read(view) for view in after.views.values())}
     for key in unread:
-        if random.random() < 0.3:
+        if random.random() < 0.6 and len(after.tables) > 1:
             after = replace(after, tables={name: after.tables[name] for name in after.tables if name != key})
     return after
+
+
+def _columns(random: Random) -> tuple[str, ...]:
+    return tuple(random.sample(NAMES, random.randint(2, 4)))
 
 
 def _other_columns(random: Random, columns: Sequence[str]) -> tuple[tuple[str, ...], Mapping[str, str]]:
@@ -233,13 +249,17 @@ def moved_between(before: World, after: World) -> Mapping[str, Moved]:
 
 
 def broken(before: World, after: World) -> bool:
-    """Whether the plan takes from a view what it reads, without changing the view."""
-    moved = moved_between(before, after)
-    return any(
-        next(broken_by(before.side(key, before.relations()), moved), None)
-        for key, view in before.views.items()
-        if after.views.get(key) == view
-    )
+    """Whether the plan takes from a view what it reads, without giving it another query."""
+    moved, columns = moved_between(before, after), before.relations()
+    for key, former in before.views.items():
+        view = after.views.get(key)
+        if view is None or not is_same_query(former.query, view.query):
+            continue
+        evolves = SchemaMode.EVOLUTION in (former.schema_mode, view.schema_mode)
+        mode = SchemaMode.EVOLUTION if evolves else former.schema_mode
+        if next(broken_by(before.side(key, columns)._replace(mode=mode), moved), None):
+            return True
+    return False
 
 
 class Steps:

@@ -69,17 +69,16 @@ class Side(NamedTuple):
     reads: Reads
     mode: SchemaMode | None
 
-    def touches(self, key: str, columns: Collection[str], *, by_number: bool = False) -> bool:
-        """Whether it matters to the view that columns of a table or view come or go.
-
-        Args:
-            by_number: whether the number of columns changes.
-        """
+    def names(self, key: str, columns: Collection[str]) -> bool:
+        """Whether it matters to the view that one of some columns of a table or view is there."""
         is_bound = key in self.reads.spread and self.mode is not SchemaMode.EVOLUTION
-        is_counted = by_number and key in self.reads.counted
         return bool(columns) and (
-            is_bound or is_counted or not self.reads.columns.get(key, frozenset()).isdisjoint(columns)
+            is_bound or not self.reads.columns.get(key, frozenset()).isdisjoint(columns)
         )
+
+    def counts(self, key: str, columns: Collection[str]) -> bool:
+        """Whether it matters to the view that some columns come or go because it needs a certain number of them."""
+        return bool(columns) and key in self.reads.counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +122,7 @@ def broken_by(view: Side, moved: Mapping[str, Moved]) -> Iterator[tuple[str, fro
             yield key, None
             continue
         gone = change.lost | {*change.renamed}
-        if view.touches(key, gone) or view.touches(key, change.lost | change.gained, by_number=True):
+        if view.names(key, gone) or view.counts(key, change.lost | change.gained):
             named = view.reads.columns[key] & gone
             yield key, frozenset(named or gone)
 
@@ -135,14 +134,14 @@ def _leaves(view: Side, moved: Mapping[str, Moved]) -> Iterator[Place]:
         if change.after is None:
             yield key, Turn.DROP
         elif change.is_view:
-            if view.touches(key, change.lost) or view.touches(key, change.gained, by_number=True):
+            if view.names(key, change.lost) or view.counts(key, change.lost | change.gained):
                 yield key, Turn.QUERY
         else:
-            if view.touches(key, change.renamed):
+            if view.names(key, change.renamed):
                 yield key, Turn.RENAME_COLUMNS
-            if key in view.reads.counted and change.gained:
+            if view.counts(key, change.gained):
                 yield key, Turn.ADD_COLUMNS
-            if view.touches(key, change.lost, by_number=True):
+            if view.names(key, change.lost) or view.counts(key, change.lost):
                 yield key, Turn.DROP_COLUMNS
 
 
@@ -156,12 +155,12 @@ def _arrives(view: Side, moved: Mapping[str, Moved]) -> Iterator[Place]:
         if change.before is None:
             yield key, Turn.CREATE
         elif change.is_view:
-            if view.touches(key, change.gained) or (is_bound and change.lost):
+            if view.names(key, change.gained) or (is_bound and change.lost):
                 yield key, Turn.QUERY
         else:
-            if view.touches(key, change.renamed.values()):
+            if view.names(key, change.renamed.values()):
                 yield key, Turn.RENAME_COLUMNS
-            if view.touches(key, change.gained, by_number=True):
+            if view.names(key, change.gained) or view.counts(key, change.gained):
                 yield key, Turn.ADD_COLUMNS
             if is_bound and change.lost:
                 yield key, Turn.DROP_COLUMNS

@@ -120,7 +120,8 @@ class Reads(NamedTuple):
     Args:
         columns: the columns that its text names, in lower case, by the key of the table or view.
         spread: the keys of those whose columns it returns by a star, whichever these are.
-        counted: the keys of those whose columns it names by their position, so that no other number of them fits.
+        counted: the keys of those of which only this number of columns fits: it names them by their position, or puts
+            all of them next to those of another query (UNION).
         is_sure: False if a column may also be that of another table.
     """
 
@@ -142,9 +143,10 @@ def read_columns(query: str, relations: Mapping[str, Sequence[str]]) -> Reads | 
     if tree is None:
         return None
     tables = [*_relations(tree)]
-    counted = frozenset(_whole_name(table).key for table in tables if table.alias_column_names)
+    renamed = frozenset(_whole_name(table).key for table in tables if table.alias_column_names)
     possible, spread = _possible_columns(tree), frozenset(_spread(tree))
-    is_known = not counted and all(_whole_name(table).key in relations for table in tables)
+    counted = renamed | spread if _counts_columns(tree) else renamed
+    is_known = not renamed and all(_whole_name(table).key in relations for table in tables)
     qualified = _qualified(text, relations) if is_known else None
     if qualified is None:
         return Reads(possible, spread, counted, is_sure=False)
@@ -376,11 +378,10 @@ def _whole_name(table: exp.Table) -> QualifiedName:
 
 
 def _spread(tree: exp.Query) -> Iterator[str]:
-    """Yield the keys of tables whose columns are returned by a star, or decide how many columns something has."""
+    """Yield the keys of tables whose columns a star returns, or puts next to those of another query."""
     from sqlglot import exp
 
-    inside = tree.find(exp.SetOperation) or any(column.args.get("query") for column in tree.find_all(exp.In))
-    if not inside and not any(column.is_star for column in tree.selects):
+    if not _counts_columns(tree) and not any(column.is_star for column in tree.selects):
         return
     for select in tree.find_all(exp.Select):
         for column in select.selects:
@@ -389,6 +390,14 @@ def _spread(tree: exp.Query) -> Iterator[str]:
                 for source in _sources(select):
                     if owner in ("", source.alias_or_name.lower()):
                         yield _whole_name(source).key
+
+
+def _counts_columns(tree: exp.Query) -> bool:
+    """Whether a query inside has to return a certain number of columns."""
+    from sqlglot import exp
+
+    is_compared = any(column.args.get("query") for column in tree.find_all(exp.In))
+    return is_compared or tree.find(exp.SetOperation) is not None
 
 
 def _sources(select: exp.Select) -> Iterator[exp.Table]:
@@ -419,7 +428,10 @@ def _possible_columns(tree: exp.Query) -> Mapping[str, frozenset[str]]:
     possible: dict[str, frozenset[str]] = {}
     for table in _relations(tree):
         owners = ("", table.alias_or_name.lower())
-        names = using | {name for owner, name in columns if owner in owners}
+        has_names = not table.alias_column_names  # of its own, which say nothing of the table's
+        names = (
+            using | {name for owner, name in columns if owner in owners} if has_names else frozenset[str]()
+        )
         key = _whole_name(table).key
         possible[key] = possible.get(key, frozenset()) | names
     return possible
