@@ -355,18 +355,21 @@ class Steps:
             for node in (_node(key, Turn.CREATE), _node(key, Turn.QUERY), _node(key, Turn.DROP))
             if node in self.nodes
         )
+        counted = self.before.side(key, self.observed).reads.counted if key in self.before.views else ()
         for place in order.precedes:
-            for node in self._causes(place, comes=False):
+            gains = (Turn.ADD_COLUMNS,) if place[0] in counted else ()
+            for node in self._causes(place, (Turn.RENAME_COLUMNS, *gains, Turn.DROP_COLUMNS)):
                 self._chain(first, node)
         for place in order.follows:
-            for node in self._causes(place, comes=True):
+            turns = (Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS, Turn.DROP_COLUMNS)
+            for node in self._causes(place, turns):
                 self._chain(node, first)
 
-    def _causes(self, place: Place, *, comes: bool) -> Iterator[str]:
-        """Yield the steps that make a change; a view that evolves also changes with what it reads."""
+    def _causes(self, place: Place, turns: Sequence[Turn]) -> Iterator[str]:
+        """Yield the steps that make a change; a view that evolves also changes at some turns of what it reads."""
         key, turn = place
         yield _node(key, turn)
-        if turn is not Turn.QUERY:
+        if turn is Turn.CREATE:
             return
         for world, columns in ((self.before, self.observed), (self.after, self.desired)):
             view = world.views.get(key)
@@ -374,10 +377,9 @@ class Steps:
                 continue
             for inner in world.side(key, columns).reads.spread:
                 if inner in VIEWS:
-                    yield from self._causes((inner, Turn.QUERY), comes=comes)
+                    yield from self._causes((inner, Turn.QUERY), turns)
                 else:
-                    turns = (Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS) if comes else (Turn.RENAME_COLUMNS,)
-                    yield from (_node(inner, other) for other in (*turns, Turn.DROP_COLUMNS))
+                    yield from (_node(inner, other) for other in turns)
 
     def _chain(self, *nodes: str) -> None:
         self.edges |= {*pairwise(nodes)}

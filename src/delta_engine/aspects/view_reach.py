@@ -146,21 +146,28 @@ def _leaves(view: Side, moved: Mapping[str, Moved]) -> Iterator[Place]:
 
 
 def _arrives(view: Side, moved: Mapping[str, Moved]) -> Iterator[Place]:
-    """Yield the changes that the new query of a view needs; a star names the columns that are there when it is set."""
+    """Yield the changes that the new query of a view needs.
+
+    A star names the columns that are there when it is set: all that come have to be there for views that read it, and
+    those that go must not be there unless the view evolves.
+    """
     for key in {*view.reads.columns} & {*moved}:
         change = moved[key]
-        is_bound = key in view.reads.counted or (
-            key in view.reads.spread and view.mode is not SchemaMode.EVOLUTION
-        )
+        is_spread = key in view.reads.spread
+        is_bound = view.counts(key, change.lost) or (is_spread and view.mode is not SchemaMode.EVOLUTION)
+
+        def needs(columns: Collection[str], key: str = key, is_spread: bool = is_spread) -> bool:
+            return bool(columns) and (is_spread or view.names(key, columns))
+
         if change.before is None:
             yield key, Turn.CREATE
         elif change.is_view:
-            if view.names(key, change.gained) or (is_bound and change.lost):
+            if needs(change.gained) or (is_bound and change.lost):
                 yield key, Turn.QUERY
         else:
-            if view.names(key, change.renamed.values()):
+            if needs(change.renamed.values()):
                 yield key, Turn.RENAME_COLUMNS
-            if view.names(key, change.gained) or view.counts(key, change.gained):
+            if needs(change.gained) or view.counts(key, change.gained):
                 yield key, Turn.ADD_COLUMNS
             if is_bound and change.lost:
                 yield key, Turn.DROP_COLUMNS

@@ -1,0 +1,202 @@
+"""Views in Spark's session catalog: created from models, read back, altered, and read while their tables change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from delta_engine.backends.spark_sql_runner import SparkSqlRunner
+from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.errors import StatementError
+from delta_engine.models.parts import QualifiedName
+from delta_engine.models.views import SchemaMode, View, ViewColumn, ViewName
+from delta_engine.sql.queries import sql_describe_as_json
+from delta_engine.sql.text import sql_path
+from delta_engine.sql.view_queries import is_same_query, query_problem, returned_columns, without_names
+from delta_engine.sql.views import (
+    sql_alter_view_query,
+    sql_create_view,
+    sql_drop_view,
+    sql_rename_view,
+    sql_set_schema_mode,
+    sql_set_session_view_comment,
+)
+from delta_engine.state.unity_catalog.views import described_view
+from delta_engine.state.view_states import ViewState, view_state_of
+
+ORDERS = "spark_catalog.views.orders"
+COLUMNS = ("id", "name", "x y")
+
+
+@pytest.fixture(scope="module")
+def runner(spark: SparkSession) -> Iterator[SqlRunner]:
+    spark.sql("CREATE DATABASE IF NOT EXISTS views")
+    yield SparkSqlRunner(spark)
+    spark.sql("DROP DATABASE views CASCADE")
+
+
+@pytest.fixture
+def orders(runner: SqlRunner) -> Iterator[str]:
+    mapping = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'delta.enableTypeWidening' = 'true')"
+    runner.run(
+        f"CREATE TABLE {ORDERS} (id INT COMMENT 'the id', name STRING, `x y` INT) USING delta {mapping}"
+    )
+    yield ORDERS
+    runner.run(f"DROP TABLE {ORDERS}")
+
+
+def view(query: str, *columns: ViewColumn, **changes: Any) -> View:
+    return View("spark_catalog", "views", "v", query, columns, **changes)
+
+
+def read(runner: SqlRunner, name: ViewName) -> ViewState:
+    ((text,),) = (tuple(row.values()) for row in runner.run(sql_describe_as_json(sql_path(name.parts))))
+    state = described_view(name, str(text))
+    assert isinstance(state, ViewState)
+    return state
+
+
+def names(state: ViewState) -> Sequence[tuple[str, str]]:
+    return [(column.name, column.comment) for column in state.columns]
+
+
+QUERIES = [
+    f"SELECT id, name FROM {ORDERS}",
+    f"\ufeff-- lead\r\nSELECT\tid,\r\n\r\n\r\n  'it''s\t${{x}}\n\n;' AS `a b` -- inside\r\nFROM {ORDERS} -- last\r\n;\r\n",
+    f"WITH a AS (SELECT * FROM {ORDERS}), b AS (SELECT id FROM a) SELECT b.id FROM a JOIN b USING (id)",
+    f"SELECT id FROM {ORDERS} UNION ALL (SELECT `x y` FROM {ORDERS})",
+    f"SELECT o.id, e FROM {ORDERS} AS o LATERAL VIEW explode(array(1)) t AS e",
+    f"FROM {ORDERS} |> WHERE id > 1 |> SELECT id",
+    f"SELECT id, '{'a' * 100_000}' AS large FROM {ORDERS}",
+    "SELECT * FROM VALUES (1, 'a') AS t(a, b)",
+    f"SELECT /*+ BROADCAST(o) */ id, (SELECT max(id) FROM {ORDERS}) AS m FROM {ORDERS} o",
+]
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query[:20])
+def test_a_query_is_read_back_as_it_was_submitted(runner: SqlRunner, orders: str, query: str) -> None:
+    model = view(query)
+    assert query_problem(query) is None
+    runner.run(sql_create_view(model))
+    state = read(runner, model.qualified_name)
+    assert state.query == view_state_of(model).query
+    assert is_same_query(state.query, query)
+    returned = returned_columns(query, {orders: COLUMNS})
+    assert returned == tuple(column.name for column in state.columns)
+    runner.run(sql_drop_view(model.qualified_name))
+
+
+@pytest.mark.parametrize("mode", SchemaMode)
+def test_a_whole_view_is_read_back(runner: SqlRunner, orders: str, mode: SchemaMode) -> None:
+    columns = () if mode is SchemaMode.EVOLUTION else (ViewColumn("ID", "it's ${x}"), ViewColumn("Name", "n"))
+    model = view(f"SELECT id AS ID, name AS Name FROM {orders}", *columns, schema_mode=mode, comment="a\nb")
+    runner.run(sql_create_view(model))
+    state = read(runner, model.qualified_name)
+    assert (state.schema_mode, state.comment) == (mode, "a\nb")
+    assert not columns or state.columns == columns
+    runner.run(sql_set_session_view_comment(model.qualified_name, "it's"))
+    assert read(runner, model.qualified_name).comment == "it's"
+    runner.run(sql_drop_view(model.qualified_name))
+
+
+def test_another_query_loses_comments_of_columns_and_keeps_mode_and_comment(
+    runner: SqlRunner, orders: str
+) -> None:
+    model = view(
+        f"SELECT id, name FROM {orders}", ViewColumn("name", "n"), schema_mode="binding", comment="c"
+    )
+    name = model.qualified_name
+    runner.run(sql_create_view(model))
+    assert names(read(runner, name)) == [("id", "the id"), ("name", "n")]
+    runner.run(sql_alter_view_query(name, f"SELECT id, name FROM {orders} WHERE id > 1"))
+    state = read(runner, name)
+    assert names(state) == [("id", "the id"), ("name", "")]
+    assert (state.schema_mode, state.comment) == (SchemaMode.BINDING, "c")
+    runner.run(sql_create_view(model, replaces=True))
+    assert names(read(runner, name)) == [("id", "the id"), ("name", "n")]
+    runner.run(sql_drop_view(name))
+
+
+def test_a_view_is_renamed_inside_its_catalog(runner: SqlRunner, orders: str) -> None:
+    model = view(f"SELECT id FROM {orders}")
+    runner.run(sql_create_view(model))
+    runner.run(sql_rename_view(model.qualified_name, ("views", "w")))
+    renamed = ViewName("spark_catalog", "views", "w")
+    assert read(runner, renamed).query == model.query
+    runner.run(sql_drop_view(renamed))
+
+
+@pytest.mark.parametrize("mode", SchemaMode)
+@pytest.mark.parametrize(
+    "query",
+    [f"SELECT o.label AS name FROM {ORDERS} o", f"SELECT id, label FROM {ORDERS}", f"SELECT * FROM {ORDERS}"],
+)
+def test_a_view_that_reads_by_position_works_while_a_column_is_renamed(
+    runner: SqlRunner, orders: str, query: str, mode: SchemaMode
+) -> None:
+    bridged = without_names(query, QualifiedName(*orders.split(".")), ["id", "label", "x y"])
+    assert bridged is not None
+    name = view(query).qualified_name
+    runner.run(sql_create_view(view(bridged, schema_mode=mode)))
+    select = f"SELECT * FROM {sql_path(name.parts)}"
+    runner.run(select)
+    runner.run(f"ALTER TABLE {orders} RENAME COLUMN name TO label")
+    runner.run(select)
+    runner.run(sql_alter_view_query(name, query))
+    runner.run(select)
+    runner.run(sql_drop_view(name))
+
+
+@pytest.mark.parametrize("mode", SchemaMode)
+def test_a_star_follows_its_table_only_if_the_view_evolves(
+    runner: SqlRunner, orders: str, mode: SchemaMode
+) -> None:
+    name = view("").qualified_name
+    runner.run(sql_create_view(view(f"SELECT * FROM {orders}")))
+    runner.run(sql_set_schema_mode(name, mode))
+    runner.run(f"ALTER TABLE {orders} ADD COLUMNS (more INT)")
+    runner.run(f"ALTER TABLE {orders} RENAME COLUMN name TO label")
+    if mode is SchemaMode.EVOLUTION:
+        assert [row["col_name"] for row in runner.run(f"DESCRIBE {sql_path(name.parts)}")] == [
+            *("id", "label", "x y", "more")
+        ]
+    else:
+        with pytest.raises(StatementError) as refusal:
+            runner.run(f"SELECT * FROM {sql_path(name.parts)}")
+        assert refusal.value.error_class == "INCOMPATIBLE_VIEW_SCHEMA_CHANGE"
+    runner.run(sql_drop_view(name))
+
+
+def test_a_bound_view_fails_after_another_type_until_its_query_is_set_again(
+    runner: SqlRunner, orders: str
+) -> None:
+    model = view(f"SELECT id FROM {orders}", schema_mode="binding")
+    name = model.qualified_name
+    runner.run(sql_create_view(model))
+    runner.run(f"ALTER TABLE {orders} ALTER COLUMN id TYPE BIGINT")
+    with pytest.raises(StatementError) as refusal:
+        runner.run(f"SELECT * FROM {sql_path(name.parts)}")
+    assert refusal.value.error_class == "CANNOT_UP_CAST_DATATYPE"
+    runner.run(sql_alter_view_query(name, model.query))
+    runner.run(f"SELECT * FROM {sql_path(name.parts)}")
+    runner.run(sql_drop_view(name))
+
+
+@pytest.mark.parametrize(
+    ("query", "error_class"),
+    [
+        (f"SELECT nope FROM {ORDERS}", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("SELECT id FROM spark_catalog.views.nope", "TABLE_OR_VIEW_NOT_FOUND"),
+        (f"SELECT id, 1 AS ID FROM {ORDERS}", "COLUMN_ALREADY_EXISTS"),
+        (f"SELECT id + 1 FROM {ORDERS}", "CREATE_PERMANENT_VIEW_WITHOUT_ALIAS"),
+        ("SELECT FROM WHERE", "PARSE_SYNTAX_ERROR"),
+        ("SELECT 1 AS a; SELECT 2 AS b", "PARSE_SYNTAX_ERROR"),
+    ],
+)
+def test_queries_that_spark_refuses(runner: SqlRunner, orders: str, query: str, error_class: str) -> None:
+    with pytest.raises(StatementError) as refusal:
+        runner.run(f"CREATE VIEW spark_catalog.views.v AS {query}")
+    assert refusal.value.error_class == error_class
