@@ -65,7 +65,7 @@ def names(state: ViewState) -> Sequence[tuple[str, str]]:
 
 QUERIES = [
     f"SELECT id, name FROM {ORDERS}",
-    f"\ufeff-- lead\r\nSELECT\tid,\r\n\r\n\r\n  'it''s\t${{x}}\n\n;' AS `a b` -- inside\r\nFROM {ORDERS} -- last\r\n;\r\n",
+    f"\ufeff-- lead\r\nSELECT\tid,\r\n\r\n  'it''s\t${{x}}\n\n;' AS `a b` -- in\r\nFROM {ORDERS} -- last\r\n;\r\n",
     f"WITH a AS (SELECT * FROM {ORDERS}), b AS (SELECT id FROM a) SELECT b.id FROM a JOIN b USING (id)",
     f"SELECT id FROM {ORDERS} UNION ALL (SELECT `x y` FROM {ORDERS})",
     f"SELECT o.id, e FROM {ORDERS} AS o LATERAL VIEW explode(array(1)) t AS e",

@@ -15,6 +15,7 @@ from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Column, Part, Schema, Table
 from delta_engine.models.functions import Function
 from delta_engine.models.repetitions import repeated
+from delta_engine.models.views import View
 from delta_engine.sql.expressions import referenced_columns
 from delta_engine.sql.governance import function_parts
 from delta_engine.validation.rules import (
@@ -246,7 +247,7 @@ class SchemasFit:
         yield from rights_problems(model, PRIVILEGES)
 
 
-def rights_problems(model: Table | Schema | Function, grantable: frozenset[str]) -> Iterator[Problem]:
+def rights_problems(model: Table | Schema | Function | View, grantable: frozenset[str]) -> Iterator[Problem]:
     """Yield the problems of grants and owner; `grantable` holds the privileges that can be granted."""
     seen: dict[str, str] = {}
     for principal, privileges in model.grants.items():
