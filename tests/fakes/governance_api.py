@@ -1,4 +1,4 @@
-"""Functions and policies of Unity Catalog's REST API on loopback, as databricks-sdk lists them, over a fake catalog.
+"""Functions, policies and views of Unity Catalog's REST API on loopback, as databricks-sdk lists them.
 
 A page has two entries, and the first one is empty and still has a next one, as the documentation allows.
 """
@@ -20,10 +20,12 @@ from tests.fakes.dialects import Dialect
 from tests.fakes.loopback import served
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.policies import Policy
+from tests.fakes.unity_catalog.user_views import StoredView, as_shown
 
 FUNCTIONS = "/api/2.1/unity-catalog/functions"
 POLICIES = "/api/2.1/unity-catalog/policies/"
 TAG_POLICIES = "/api/2.1/tag-policies"
+TABLES = "/api/2.1/unity-catalog/tables"
 _PAGE = 2
 
 Listed = Mapping[str, object]
@@ -58,6 +60,17 @@ class FakeGovernanceApi:
             if key.startswith(f"{catalog}.{schema}.")
         ]
 
+    def views(self, catalog: str, schema: str) -> list[Listed] | None:
+        """Return the views of a schema; None for a missing schema. Tables are not listed."""
+        if f"{catalog}.{schema}" not in self.catalog.schemas:
+            return None
+        shown = self.catalog._shown_views()
+        return [
+            as_table_info(view, is_owner=is_owner)
+            for key, (view, is_owner) in shown.items()
+            if key.startswith(f"{catalog}.{schema}.")
+        ]
+
     def policies(self, name: str, *, include_inherited: bool) -> list[Listed]:
         """Return the policies of a securable, and those of what it is in."""
         return [
@@ -73,7 +86,7 @@ class FakeGovernanceApi:
         self.requests.append(url.path)
         if url.path == TAG_POLICIES:
             about = "tags"
-        elif url.path == FUNCTIONS:
+        elif url.path in (FUNCTIONS, TABLES):
             about = f"{query['catalog_name']}.{query['schema_name']}"
         else:
             about = unquote(url.path).rpartition("/")[2].lower()
@@ -83,11 +96,12 @@ class FakeGovernanceApi:
         if url.path == TAG_POLICIES:
             tags: list[Listed] = [{"tag_key": key} for key in sorted(self.catalog.known_tags or ())]
             return 200, _page("tag_policies", tags, token)
-        if url.path == FUNCTIONS:
-            functions = self.functions(query["catalog_name"], query["schema_name"])
-            if functions is None:
+        if url.path in (FUNCTIONS, TABLES):
+            what, ask = ("functions", self.functions) if url.path == FUNCTIONS else ("tables", self.views)
+            entries = ask(query["catalog_name"], query["schema_name"])
+            if entries is None:
                 return 404, Dialect.DATABRICKS.error("SCHEMA_DOES_NOT_EXIST", "no")
-            return 200, _page("functions", functions, token)
+            return 200, _page(what, entries, token)
         if url.path.startswith(POLICIES):
             policies = self.policies(about, include_inherited=query.get("include_inherited") == "true")
             return 200, _page("policies", policies, token)
@@ -126,6 +140,25 @@ def as_function_info(key: str, state: FunctionState) -> Listed:
                 for position, parameter in enumerate(state.parameters)
             ]
         },
+    }
+
+
+def as_table_info(view: StoredView, *, is_owner: bool) -> Listed:
+    catalog, schema, name = view.key.split(".")
+    return {
+        "full_name": view.key,
+        "catalog_name": catalog,
+        "schema_name": schema,
+        "name": name,
+        "table_type": "VIEW",
+        "view_definition": as_shown(view.query) if is_owner else None,
+        "comment": view.comment or None,
+        "owner": view.owner,
+        "properties": {"view.schemaMode": view.mode.value.upper(), "view.query.out.numCols": "1"},
+        "columns": [
+            {"name": column.name, "position": position, "comment": column.comment or None}
+            for position, column in enumerate(view.columns)
+        ],
     }
 
 

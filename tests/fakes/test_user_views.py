@@ -250,7 +250,9 @@ def test_a_list_of_columns_turns_evolution_into_type_evolution(catalog: FakeUnit
 def test_a_view_that_evolves_takes_its_comments_from_its_query(catalog: FakeUnityCatalog) -> None:
     catalog.run(f"CREATE VIEW {V} WITH SCHEMA EVOLUTION AS SELECT id FROM dev.silver.orders")
     catalog.run(f"COMMENT ON COLUMN {V}.id IS 'mine'")
+    assert read(catalog, ViewName("dev", "silver", "v")).columns == (ViewColumn("id", "mine"),)
     assert columns(catalog) == [("id", "the id")]
+    assert read(catalog, ViewName("dev", "silver", "v")).columns == (ViewColumn("id", "the id"),)
     catalog.run("ALTER TABLE dev.silver.orders ALTER COLUMN id COMMENT 'theirs'")
     assert columns(catalog) == [("id", "theirs")]
 

@@ -76,6 +76,10 @@ class Side(NamedTuple):
             is_bound or not self.reads.columns.get(key, frozenset()).isdisjoint(columns)
         )
 
+    def needs(self, key: str, columns: Collection[str]) -> bool:
+        """Whether some columns of a table or view make up what the view returns, or are named by its query."""
+        return bool(columns) and (key in self.reads.spread or self.names(key, columns))
+
     def counts(self, key: str, columns: Collection[str]) -> bool:
         """Whether it matters to the view that some columns come or go because it needs a certain number of them."""
         return bool(columns) and key in self.reads.counted
@@ -128,20 +132,20 @@ def broken_by(view: Side, moved: Mapping[str, Moved]) -> Iterator[tuple[str, fro
 
 
 def _leaves(view: Side, moved: Mapping[str, Moved]) -> Iterator[Place]:
-    """Yield the changes that the former query of a view does not survive."""
+    """Yield the changes that the former query of a view does not survive, or that would change what it returns."""
     for key in {*view.reads.columns} & {*moved}:
         change = moved[key]
         if change.after is None:
             yield key, Turn.DROP
         elif change.is_view:
-            if view.names(key, change.lost) or view.counts(key, change.lost | change.gained):
+            if view.needs(key, change.lost) or view.counts(key, change.lost | change.gained):
                 yield key, Turn.QUERY
         else:
-            if view.names(key, change.renamed):
+            if view.needs(key, change.renamed):
                 yield key, Turn.RENAME_COLUMNS
             if view.counts(key, change.gained):
                 yield key, Turn.ADD_COLUMNS
-            if view.names(key, change.lost) or view.counts(key, change.lost):
+            if view.needs(key, change.lost) or view.counts(key, change.lost):
                 yield key, Turn.DROP_COLUMNS
 
 
@@ -153,21 +157,17 @@ def _arrives(view: Side, moved: Mapping[str, Moved]) -> Iterator[Place]:
     """
     for key in {*view.reads.columns} & {*moved}:
         change = moved[key]
-        is_spread = key in view.reads.spread
-        is_bound = view.counts(key, change.lost) or (is_spread and view.mode is not SchemaMode.EVOLUTION)
-
-        def needs(columns: Collection[str], key: str = key, is_spread: bool = is_spread) -> bool:
-            return bool(columns) and (is_spread or view.names(key, columns))
-
+        evolves = view.mode is SchemaMode.EVOLUTION
+        is_bound = view.counts(key, change.lost) or (key in view.reads.spread and not evolves)
         if change.before is None:
             yield key, Turn.CREATE
         elif change.is_view:
-            if needs(change.gained) or (is_bound and change.lost):
+            if view.needs(key, change.gained) or (is_bound and change.lost):
                 yield key, Turn.QUERY
         else:
-            if needs(change.renamed.values()):
+            if view.needs(key, change.renamed.values()):
                 yield key, Turn.RENAME_COLUMNS
-            if needs(change.gained) or view.counts(key, change.gained):
+            if view.needs(key, change.gained) or view.counts(key, change.gained):
                 yield key, Turn.ADD_COLUMNS
             if is_bound and change.lost:
                 yield key, Turn.DROP_COLUMNS

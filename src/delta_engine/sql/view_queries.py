@@ -364,12 +364,13 @@ def _qualified_over(text: str, relations: tuple[tuple[str, tuple[str, ...]], ...
 
 
 def _relations(tree: exp.Query) -> Iterator[exp.Table]:
-    """Yield the tables and views of a query, without the names of its own WITH clauses."""
+    """Yield the tables and views of a query, without the names of its own WITH clauses and those in hints."""
     from sqlglot import exp
 
     own = {query.alias_or_name.lower() for query in tree.find_all(exp.CTE)}
     for table in tree.find_all(exp.Table):
-        if isinstance(table.this, exp.Identifier) and (table.db or table.name.lower() not in own):
+        is_name = isinstance(table.this, exp.Identifier) and (table.db or table.name.lower() not in own)
+        if is_name and table.find_ancestor(exp.Hint) is None:
             yield table
 
 

@@ -6,6 +6,7 @@ It is a `SqlRunner`, and reads itself as a `CatalogReader`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from threading import Lock
@@ -278,25 +279,21 @@ class FakeUnityCatalog:
         }
 
     def _shown_views(self) -> Mapping[str, tuple[user_views.StoredView, bool]]:
-        """Return the views as they are after a query of each, and whether the user may see their queries."""
+        """Return the views as the last query of each left them, and whether the user may see their queries."""
         names = {self.user, ALL_ACCOUNT_USERS, *self.groups}
         return {
-            key: (self._referenced(view), not self.hides_queries or view.owner in names)
+            key: (view, not self.hides_queries or view.owner in names)
             for key, view in self.user_views.items()
         }
-
-    def _referenced(self, view: user_views.StoredView) -> user_views.StoredView:
-        try:
-            return self._relations().resolved(view.key)
-        except Refusal:
-            return view  # a broken view describes itself as it was (measured)
 
     def _relations(self) -> user_views.Relations:
         return user_views.Relations(tables=self.tables, views=self.user_views, functions=self.functions)
 
     def query_view(self, name: str) -> user_views.StoredView:
-        """Return a view as a query of it finds it; raises Refusal if it fails."""
-        return self._relations().resolved(name.lower())
+        """Query a view, which may evolve, and return it; raises Refusal if it fails."""
+        view = self._relations().resolved(name.lower())
+        self.user_views[view.key] = view
+        return view
 
     def returned(self, query: str) -> tuple[str, ...]:
         """Return the columns of a query; raises Refusal if it fails."""
@@ -366,7 +363,7 @@ class FakeUnityCatalog:
             case statements.Question("DESCRIBE DETAIL", path):
                 return [{"id": self.histories.id_of(self.stored(_dotted(path, 3)).name.key)}]
             case statements.Question(_, path) if ".".join(path).lower() in self.user_views:
-                return view_as_json(self._referenced(self._view(path)))
+                return view_as_json(self._view(path))
             case statements.Question(_, path):
                 require(self.knows_json, "PARSE_SYNTAX_ERROR", "no viable alternative at 'AS'")
                 return as_json(self._described(path))
@@ -477,7 +474,9 @@ class FakeUnityCatalog:
                 altered = user_views.altered(view, query, self._relations(), self.lost_on_alter)
                 self.user_views[view.key] = altered
             case statements.SetMode(mode):
-                self.user_views[view.key] = replace(self._referenced(view), mode=mode)
+                with suppress(Refusal):  # a broken view may get another mode
+                    view = self._relations().resolved(view.key)
+                self.user_views[view.key] = replace(view, mode=mode)
             case statements.SetValue(_, owner):
                 self.user_views[view.key] = replace(view, owner=owner)
             case statements.SetTags() | statements.UnsetTags():

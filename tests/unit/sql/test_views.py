@@ -161,6 +161,7 @@ GOOD = [
     "SELECT id, '${x} ;' AS a FROM dev.silver.orders",
     "FROM dev.silver.orders SELECT id",
     "FROM dev.silver.orders |> SELECT id",
+    "SELECT /*+ BROADCAST(o), MERGE(a, b) */ id FROM dev.silver.orders AS o",
     "VALUES (1, 'a')",
     "TABLE dev.silver.orders",
     "SELECT o.id, e FROM dev.silver.orders AS o LATERAL VIEW explode(array(1)) t AS e",
