@@ -170,4 +170,5 @@ def _bytes(file: Path) -> bytes:
 
 
 def _refused(text: _Text, reason: str, fix: str) -> ConfigError:
-    return ConfigError(reason, **subject(text.name), location=text.declared_at, way_out=fix)
+    about = subject(text.name)  # type: ignore[arg-type]  # until views are securables
+    return ConfigError(reason, **about, location=text.declared_at, way_out=fix)
