@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from random import Random
 
 from hypothesis import given, settings
@@ -76,7 +77,7 @@ def as_shown(random: Random, query: str) -> str:
     return query
 
 
-_RESPELLINGS = (
+_RESPELLINGS: Sequence[Callable[[str], str]] = (
     lambda query: query.replace("\t", "    "),  # terraform-provider-databricks 3865
     lambda query: re.sub(r"\n\s*\n", "\n", query),
     lambda query: query.replace("\n", "\r\n"),

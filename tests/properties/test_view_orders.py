@@ -119,7 +119,8 @@ def query_over(random: Random, relations: Columns) -> str:
 def view_over(random: Random, key: str, relations: Columns) -> View:
     query = query_over(random, relations)
     mode = random.choice((None, *SchemaMode, SchemaMode.EVOLUTION))
-    view = View(*key.split("."), query, schema_mode=mode, grants={"bob": ["SELECT"]})
+    catalog, schema, name = key.split(".")
+    view = View(catalog, schema, name, query, schema_mode=mode, grants={"bob": ["SELECT"]})
     returned = returned_columns(query, relations)
     assert returned is not None, query
     commented = () if mode is SchemaMode.EVOLUTION else returned
@@ -464,8 +465,11 @@ def left_in(catalog: FakeUnityCatalog, after: World) -> World:
             shown[key] = tuple(column.name.lower() for column in stored.columns)
             documented = {column.key for column in model.columns} if model else {*shown[key]}
             mode = None if model is None or model.schema_mode is None else stored.mode
+            catalog_name, schema, name = key.split(".")
             views[key] = View(
-                *key.split("."),
+                catalog_name,
+                schema,
+                name,
                 stored.query,
                 [
                     ViewColumn(column.name, column.comment, tags=column.tags)

@@ -267,7 +267,9 @@ def _with_renamed_columns(tree: exp.Query, columns: Mapping[str, Sequence[Output
         ).from_(plain)
         return selected.subquery(alias.this.name)
 
-    return tree.transform(renamed)
+    transformed = tree.transform(renamed)
+    assert isinstance(transformed, exp.Query)
+    return transformed
 
 
 def _outputs(tree: exp.Query, columns: Mapping[str, Sequence[Output]]) -> Iterator[Output]:
