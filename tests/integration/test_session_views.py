@@ -190,7 +190,7 @@ def test_a_bound_view_fails_after_another_type_until_its_query_is_set_again(
         ("SELECT id FROM spark_catalog.views.nope", "TABLE_OR_VIEW_NOT_FOUND"),
         (f"SELECT id, 1 AS ID FROM {ORDERS}", "COLUMN_ALREADY_EXISTS"),
         (f"SELECT id + 1 FROM {ORDERS}", "CREATE_PERMANENT_VIEW_WITHOUT_ALIAS"),
-        ("SELECT id FROM", "PARSE_SYNTAX_ERROR"),
+        ("SELECT (id", "PARSE_SYNTAX_ERROR"),
         ("SELECT 1 AS a; SELECT 2 AS b", "PARSE_SYNTAX_ERROR"),
     ],
 )

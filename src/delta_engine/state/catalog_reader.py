@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from delta_engine.backends.sql_runner import query_each
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
-from delta_engine.models import Part, QualifiedName, Schema, Table
+from delta_engine.models import Part, QualifiedName, Schema, SecurableName, Table
 from delta_engine.models.functions import Function
 from delta_engine.models.parts import joined_grants
 from delta_engine.models.policies import AbacPolicy
@@ -17,6 +17,9 @@ from delta_engine.state.states import CatalogState, TableState
 
 Other: TypeAlias = Schema | Function | AbacPolicy
 """A model of a securable other than a table."""
+
+Name = TypeVar("Name", bound=SecurableName)
+State = TypeVar("State")
 
 
 class CatalogReader(Protocol):
@@ -243,23 +246,23 @@ def bare_model(name: QualifiedName) -> Table:
     return Table(name.catalog, name.schema, name.table, ())
 
 
-def read_tables(
-    tables: Iterable[QualifiedName],
-    read: Callable[[QualifiedName], TableState],
+def read_each(
+    names: Iterable[Name],
+    read: Callable[[Name], State],
     parallelism: int,
     refusals: Iterable[RefusedError] = (),
-) -> dict[str, TableState]:
-    """Read tables in parallel, by `QualifiedName.key`; raise given and new refusals together."""
+) -> dict[str, State]:
+    """Read securables in parallel, by the keys of their names; raise given and new refusals together."""
 
-    def state_or_refusal(table: QualifiedName) -> TableState | CatalogReadError:
+    def state_or_refusal(name: Name) -> State | CatalogReadError:
         try:
-            return read(table)
+            return read(name)
         except CatalogReadError as refusal:
             return refusal
 
-    answers = query_each(state_or_refusal, tables, parallelism)
+    answers = query_each(state_or_refusal, names, parallelism)
     raise_all((*refusals, *(answer for _, answer in answers if isinstance(answer, CatalogReadError))))
-    return {table.key: answer for table, answer in answers if isinstance(answer, TableState)}
+    return {name.key: answer for name, answer in answers if not isinstance(answer, CatalogReadError)}
 
 
 def read_again(reader: CatalogReader, models: Sequence[Table], observed: CatalogState) -> CatalogState:

@@ -1,4 +1,4 @@
-"""What Spark's session catalog says of SQL functions: the rows of DESCRIBE FUNCTION EXTENDED (measured, Spark 4.1.1).
+"""Reads SQL functions of Spark's session catalog from the rows of DESCRIBE FUNCTION EXTENDED (measured, Spark 4.1.1).
 
 The row `Usage: …` has the function as JSON: body, types and comments as they were submitted, without a comment that
 ends the body. There are no owners, grants and tags.
@@ -12,17 +12,39 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from delta_engine.backends.sql_runner import Row
-from delta_engine.errors import CatalogReadError
+from delta_engine.backends import error_conditions
+from delta_engine.backends.sql_runner import Row, SqlRunner
+from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models.functions import FunctionName, Parameter
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.sql.expressions import databricks_dialect
+from delta_engine.sql.functions import sql_describe_function
 from delta_engine.sql.string_literals import literal_text
-from delta_engine.state.function_states import FunctionState, OtherRoutine
+from delta_engine.state.failed_reads import not_managed, require_answers, unreadable
+from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState, OtherRoutine
 
 _USAGE: Final = "Usage: "
 _PREFIX: Final = "sqlFunction."
 _KEYWORDS: Final = ("DEFAULT", "COMMENT")
+
+
+def read_function(runner: SqlRunner, name: FunctionName) -> FunctionState:
+    """Return a function of an existing schema.
+
+    Raises:
+        CatalogReadError: the function is unreadable, or the engine does not manage functions of its kind.
+        StatementError: the failure concerns every function.
+    """
+    try:
+        described = described_function(name, runner.run(sql_describe_function(name)))
+    except StatementError as error:
+        if error_conditions.is_missing_function(error):
+            return ABSENT_FUNCTION
+        require_answers(error, f"function {name}")
+        raise unreadable(name, error) from error
+    if isinstance(described, OtherRoutine):
+        raise not_managed(name, f"it is {described.kind}")
+    return described
 
 
 def described_function(name: FunctionName, rows: Sequence[Row]) -> FunctionState | OtherRoutine:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from functools import partial
 from itertools import dropwhile, takewhile
 from pathlib import Path
 from types import MappingProxyType
@@ -23,11 +24,10 @@ from delta_engine.backends import error_conditions
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
 from delta_engine.backends.spark_catalogs import catalog_way_out
 from delta_engine.backends.spark_sql_runner import DeltaSchema
-from delta_engine.backends.sql_runner import SqlRunner, query_each
+from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
 from delta_engine.models import QualifiedName, Schema, Table
 from delta_engine.models.functions import Function, FunctionName
-from delta_engine.sql.functions import sql_describe_function
 from delta_engine.sql.queries import (
     sql_at_location,
     sql_describe_table,
@@ -37,16 +37,10 @@ from delta_engine.sql.queries import (
 )
 from delta_engine.state import interpretation
 from delta_engine.state.audits import NO_AUDIT, Audit
-from delta_engine.state.catalog_reader import Listing, Other, read_tables, unmanaged_types
-from delta_engine.state.failed_reads import (
-    FailedReads,
-    not_managed,
-    require_answers,
-    unknown_form,
-    unreadable,
-)
-from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState, OtherRoutine
-from delta_engine.state.session_functions import described_function
+from delta_engine.state.catalog_reader import Listing, Other, read_each, unmanaged_types
+from delta_engine.state.failed_reads import FailedReads, unknown_form
+from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState
+from delta_engine.state.session_functions import read_function
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.state.table_descriptions import (
     ColumnDescription,
@@ -380,7 +374,7 @@ class SparkDeltaReader:
             raise_all(unmanaged_types([models[table.key]], {table.key: read}))
             return read
 
-        return read_tables(found_tables.existing, state, self._parallelism, found_tables.refusals)
+        return read_each(found_tables.existing, state, self._parallelism, found_tables.refusals)
 
     def _state(self, table: QualifiedName, description: TableDescription | None) -> TableState:
         """Return the state of a listed table, which another principal may have dropped since."""
@@ -399,25 +393,8 @@ class SparkDeltaReader:
         self, names: Sequence[FunctionName], missing: Collection[_SchemaPair]
     ) -> Mapping[str, FunctionState]:
         present = [name for name in names if _schema_of(name) not in missing]
-        answers = query_each(self._function, present, self._parallelism)
-        raise_all(answer for _, answer in answers if isinstance(answer, CatalogReadError))
-        states = {name.key: answer for name, answer in answers if isinstance(answer, FunctionState)}
-        return {name.key: states.get(name.key, ABSENT_FUNCTION) for name in names}
-
-    def _function(self, name: FunctionName) -> FunctionState | CatalogReadError:
-        """Return a function of the session catalog, or why it is not readable."""
-        try:
-            described = described_function(name, self._runner.run(sql_describe_function(name)))
-        except CatalogReadError as refusal:
-            return refusal
-        except StatementError as error:
-            if error_conditions.is_missing_function(error):
-                return ABSENT_FUNCTION
-            require_answers(error, f"function {name}")
-            return unreadable(name, error)
-        return (
-            not_managed(name, f"it is {described.kind}") if isinstance(described, OtherRoutine) else described
-        )
+        read = read_each(present, partial(read_function, self._runner), self._parallelism)
+        return {name.key: read.get(name.key, ABSENT_FUNCTION) for name in names}
 
     def _location(self, details: Mapping[str, str]) -> str | None:
         """Return the location of an external table; None for a table by path, whose name is its location."""

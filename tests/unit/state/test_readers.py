@@ -23,7 +23,7 @@ from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import PrimaryKey, QualifiedName, Schema
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.orchestrate.importing import as_model
-from delta_engine.state.catalog_reader import bare_model, read_tables, readable_snapshot
+from delta_engine.state.catalog_reader import bare_model, read_each, readable_snapshot
 from delta_engine.state.failed_reads import FailedReads
 from delta_engine.state.interpretation import readable_column
 from delta_engine.state.spark_delta_reader import (
@@ -495,7 +495,7 @@ def test_an_interrupt_gives_up_what_is_under_way_and_leaves_the_rest_unread() ->
         return ABSENT
 
     with pytest.raises(KeyboardInterrupt):
-        read_tables(TABLES, interrupted, parallelism=2)
+        read_each(TABLES, interrupted, parallelism=2)
     assert all(given_up)
     assert len(given_up) < 100
 
