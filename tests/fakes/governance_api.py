@@ -154,6 +154,11 @@ def as_table_info(view: StoredView, *, is_owner: bool) -> Listed:
         "view_definition": as_shown(view.query) if is_owner else None,
         "comment": view.comment or None,
         "owner": view.owner,
+        "table_id": f"id {view.number} of {view.key}",
+        "created_at": _milliseconds(view.audit.created_at),
+        "created_by": view.audit.created_by,
+        "updated_at": _milliseconds(view.audit.altered_at),
+        "updated_by": view.audit.altered_by,
         "properties": {"view.schemaMode": view.mode.value.upper(), "view.query.out.numCols": "1"},
         "columns": [
             {"name": column.name, "position": position, "comment": column.comment or None}

@@ -295,6 +295,17 @@ class FakeUnityCatalog:
         self.user_views[view.key] = view
         return view
 
+    def failing_views(self) -> dict[str, str]:
+        """Return why views fail that a query would find broken now, by their dotted names."""
+        failing = {}
+        with self._lock:
+            for key in self.user_views:
+                try:
+                    self._relations().resolved(key)
+                except Refusal as refusal:
+                    failing[key] = refusal.message
+        return failing
+
     def returned(self, query: str) -> tuple[str, ...]:
         """Return the columns of a query; raises Refusal if it fails."""
         return tuple(output.name for output in self._relations().analyzed(query))
@@ -463,6 +474,7 @@ class FakeUnityCatalog:
             mode=statement.mode or SchemaMode.COMPENSATION,
             comment=statement.comment,
             owner=self.user,
+            audit=Audit(created_at=datetime.now(timezone.utc), created_by=self.user),
         )
         self.user_views[key] = user_views.created(
             view, statement.columns, self._relations(), self._created_views
@@ -472,13 +484,13 @@ class FakeUnityCatalog:
         match change:
             case statements.SetQuery(query):
                 altered = user_views.altered(view, query, self._relations(), self.lost_on_alter)
-                self.user_views[view.key] = altered
+                self._keep_view(altered)
             case statements.SetMode(mode):
                 with suppress(Refusal):  # a broken view may get another mode
                     view = self._relations().resolved(view.key)
-                self.user_views[view.key] = replace(view, mode=mode)
+                self._keep_view(replace(view, mode=mode))
             case statements.SetValue(_, owner):
-                self.user_views[view.key] = replace(view, owner=owner)
+                self._keep_view(replace(view, owner=owner))
             case statements.SetTags() | statements.UnsetTags():
                 tags = governance.altered_tags(view.tags, change)
                 self.user_views[view.key] = replace(view, tags=tags)
@@ -487,7 +499,12 @@ class FakeUnityCatalog:
                 is_within = name.partition(".")[0] == view.key.partition(".")[0]
                 require(is_within, "INVALID_PARAMETER_VALUE", f"{name} is in another catalog")
                 del self.user_views[view.key]
-                self.user_views[name] = replace(view, key=name)
+                self._keep_view(replace(view, key=name))
+
+    def _keep_view(self, view: user_views.StoredView) -> None:
+        now = datetime.now(timezone.utc)  # of the clock, as deployments are
+        audit = replace(view.audit, altered_at=now, altered_by=self.user)
+        self.user_views[view.key] = replace(view, audit=audit)
 
     def _alter_function(self, key: str, change: statements.FunctionChange) -> None:
         function = self.functions[key]
@@ -544,11 +561,11 @@ class FakeUnityCatalog:
                     del self.user_views[self._view(path).key]
             case statements.CommentOn("TABLE", path, comment) if self._is_view(path):
                 view = self._view(path)
-                self.user_views[view.key] = replace(view, comment=comment)
+                self._keep_view(replace(view, comment=comment))
             case statements.CommentOn("COLUMN", (*path, column), comment):
                 view = self._view(tuple(path))
                 changed = replace(view.column(column), comment=comment)
-                self.user_views[view.key] = view.with_column(changed)
+                self._keep_view(view.with_column(changed))
             case statements.AlterTable(path, statements.AlterColumns(((column, tagged),))) if self._is_view(
                 path
             ):

@@ -23,6 +23,7 @@ from delta_engine.models.types import DataType
 from delta_engine.models.views import SchemaMode
 from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.sql.text import quote_ident
+from delta_engine.state.audits import NO_AUDIT, Audit
 from tests.fakes.unity_catalog.functions import Functions
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.statements import Tags
@@ -66,6 +67,7 @@ class StoredView:
         columns: one for each output.
         has_list: whether CREATE VIEW named the columns.
         number: another one for each view that is created, also in place of another.
+        audit: who created it, and who changed its query, mode, comment, owner or name last.
     """
 
     key: str
@@ -79,6 +81,7 @@ class StoredView:
     owner: str | None = None
     grants: Grants = field(default_factory=dict)
     number: int = 0
+    audit: Audit = field(default=NO_AUDIT, compare=False)
 
     @property
     def evolves(self) -> bool:

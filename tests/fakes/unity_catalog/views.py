@@ -342,7 +342,7 @@ def _view_as_table(view: StoredView, _is_owner: bool, _shown: Shown) -> Rows:
         "comment": view.comment or None,
         "table_owner": view.owner,
         "storage_path": None,
-        **dict.fromkeys(_AUDIT),
+        **_audited(view.audit),
     }
 
 
