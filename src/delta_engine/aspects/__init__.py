@@ -78,6 +78,7 @@ from delta_engine.models import (
     Table,
 )
 from delta_engine.models.nested_types import Path
+from delta_engine.sql.function_bodies import called_functions
 from delta_engine.sql.tables import sql_on_streaming_table
 from delta_engine.state.function_states import FunctionState, function_state_of
 from delta_engine.state.policy_states import PolicyState, policy_state_of
@@ -209,6 +210,7 @@ POLICY_FACETS: tuple[Facet[AbacPolicy, PolicyState, Any], ...] = (
 KINDS: Final = (
     Kind(
         name=SchemaName,
+        named_by=MappingProxyType({"catalog": "catalog_name", "schema": "schema_name"}),
         model=Schema,
         state=SchemaState,
         facets=SCHEMA_FACETS,
@@ -234,6 +236,9 @@ KINDS: Final = (
     ),
     Kind(
         name=FunctionName,
+        named_by=MappingProxyType(
+            {"catalog": "catalog_name", "schema": "schema_name", "name": "function_name"}
+        ),
         model=Function,
         state=FunctionState,
         facets=FUNCTION_FACETS,
@@ -255,6 +260,7 @@ KINDS: Final = (
             source="DROP FUNCTION",
             owners_above=True,
         ),
+        needs=lambda desired: sorted(called_functions(desired)),
         drift_kinds=MappingProxyType(
             {
                 DriftKind.TABLE_TAG: DriftKind.FUNCTION_TAG,
@@ -266,6 +272,7 @@ KINDS: Final = (
     ),
     Kind(
         name=QualifiedName,
+        named_by=MappingProxyType({"catalog": "catalog_name", "schema": "schema_name", "name": "table_name"}),
         model=Table,
         state=TableState,
         facets=TABLE_FACETS,
@@ -291,6 +298,7 @@ KINDS: Final = (
     ),
     Kind(
         name=PolicyName,
+        named_by=MappingProxyType({"name": "name"}),
         model=AbacPolicy,
         state=PolicyState,
         facets=POLICY_FACETS,
@@ -301,6 +309,7 @@ KINDS: Final = (
         drop=drop_policy,
         create_right=policy_definition.ON_SCOPE,
         drop_right=policy_definition.TO_DROP,
+        needs=policy_definition.needed_functions,
     ),
 )
 """The kinds of securables, each after those that it needs."""

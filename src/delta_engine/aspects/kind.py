@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
@@ -41,6 +41,7 @@ class Kind:
 
     Args:
         name: the type of its names, whose `kind` is its word.
+        named_by: the fields of a model that name it and are no facets, by their keys in documents.
         facets: what a model says of it, in the order in which model files have it.
         aspects: how its parts are compared and changed.
         created: the state of one that its CREATE statement has just made.
@@ -49,11 +50,13 @@ class Kind:
         drop: spells DROP; None for a kind that is never dropped.
         create_right: the requirement of CREATE.
         drop_right: the requirement of DROP; None for a kind that is never dropped.
+        needs: what a model needs besides the securables that it is in; tables have their foreign keys for that.
         drift_kinds: the kinds of drift that shared aspects report for it.
         is_repeatable: whether any of its statements may run again after an ambiguous error.
     """
 
     name: type[SecurableName]
+    named_by: Mapping[str, str]
     model: type[Securable]
     state: type[SecurableState]
     facets: tuple[Facet[Any, Any, Any], ...]
@@ -64,6 +67,7 @@ class Kind:
     drop: Callable[[RenderContext[Any]], str] | None = None
     create_right: Requirement
     drop_right: Requirement | None = None
+    needs: Callable[[Any], Iterable[SecurableName]] = lambda _model: ()
     drift_kinds: Mapping[DriftKind, DriftKind] = field(default_factory=dict)
     is_repeatable: bool = False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
@@ -26,7 +26,7 @@ from delta_engine.aspects.whole_definitions import (
     definition_aspect,
     shown_text,
 )
-from delta_engine.models import AbacPolicy, PolicyFilter, PolicyMask, PolicyScope
+from delta_engine.models import AbacPolicy, FunctionName, PolicyFilter, PolicyMask, PolicyScope
 from delta_engine.models.open_struct import OpenStruct
 from delta_engine.models.policies import Protection, ScopeKind
 from delta_engine.sql.governance import function_parts
@@ -62,6 +62,13 @@ class ReplacePolicy:
     def changes_protection(self) -> bool:
         """Whether it does not only change the comment."""
         return self.parts != (COMMENT_FACET.key,)
+
+
+def needed_functions(policy: AbacPolicy) -> Iterator[FunctionName]:
+    """Yield the function of a policy, if it has a whole name."""
+    match function_parts(policy.protection.function):
+        case (catalog, schema, function):
+            yield FunctionName(catalog, schema, function)
 
 
 class PolicyMaskDefinition(OpenStruct, frozen=True, kw_only=True):

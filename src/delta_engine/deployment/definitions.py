@@ -6,67 +6,51 @@ the `FACET` of its aspect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
-from delta_engine.aspects import KINDS
+from delta_engine.aspects import KINDS, kind_of
 from delta_engine.aspects.facet import Facet
 from delta_engine.deployment.stored_definitions import (
     ATTEMPTED_FACETS,
+    PLAIN_DEFINITIONS,
     RECORDED_COLUMN_FACETS,
     RECORDED_FACETS,
     RECORDED_TABLE_FACETS,
     Baseline,
     ColumnDefinition,
     Definition,
-    FunctionDefinition,
     PlainDefinition,
-    PolicyDefinition,
-    SchemaDefinition,
     TableDefinition,
 )
 from delta_engine.errors import SourceLocation
-from delta_engine.models import AbacPolicy, Column, Function, Schema, Securable, Table
+from delta_engine.models import Column, Securable, Table
 from delta_engine.models.open_struct import canonical_checksum, checksum_of
 from delta_engine.ownership.recorded import Kept, Recorded
 from delta_engine.sql.text import shown_type
-
-Plain: TypeAlias = Schema | Function | AbacPolicy
-"""A model without columns."""
-
-_PLAIN: Mapping[type, tuple[Any, Mapping[str, str]]] = {
-    Schema: (SchemaDefinition, {"catalog": "catalog_name", "schema": "schema_name"}),
-    Function: (
-        FunctionDefinition,
-        {"catalog": "catalog_name", "schema": "schema_name", "name": "function_name"},
-    ),
-    AbacPolicy: (PolicyDefinition, {"name": "name"}),
-}
-"""The definitions of models without columns, and their keys that are no facets, with the models' fields."""
 
 _RECORD = SourceLocation("the deployment state")
 """The place that messages give for a recorded model."""
 
 
-def define_plain(model: Plain) -> PlainDefinition:
-    """Return the definition of a model without columns."""
-    shape, names = _PLAIN[type(model)]
-    facets = RECORDED_FACETS[model.qualified_name.kind]
-    definition: PlainDefinition = shape(
-        **{key: getattr(model, field) for key, field in names.items()},
-        **{facet.key: facet.recorded_value(model) for facet in facets},
+def define_plain(model: Securable) -> PlainDefinition:
+    """Return the definition of a securable that is no table."""
+    kind = kind_of(model)
+    definition: PlainDefinition = PLAIN_DEFINITIONS[kind.word](
+        **{key: getattr(model, field) for key, field in kind.named_by.items()},
+        **{facet.key: facet.recorded_value(model) for facet in RECORDED_FACETS[kind.word]},
     )
     return definition
 
 
 def as_plain(definition: PlainDefinition) -> Any:
     """Return a definition as a plain model, for the planner."""
-    model, names, arguments = _READERS[type(definition)]
-    names = {field: getattr(definition, key) for key, field in names.items()}
-    return model(**names, **arguments(definition), declared_at=_RECORD)
+    kind, arguments = _READERS[type(definition)]
+    names = {field: getattr(definition, key) for key, field in kind.named_by.items()}
+    return kind.model(**names, **arguments(definition), declared_at=_RECORD)
 
 
 def define(model: Table) -> TableDefinition:
@@ -129,15 +113,12 @@ def kept_baseline(declared: TableDefinition | None, baseline: Baseline | None) -
     return Kept(definition=(declared, baseline), read=lambda sides: as_table(with_baseline(*sides)))
 
 
-def definition_of(model: Kept[Any]) -> Definition:
+def definition_of(model: Kept[Any]) -> Any:
     """Return what documents have of an applied model."""
-    if model.definition is not None:
-        definition: Definition = model.definition
-        return definition
-    return _define(model.model)
+    return _define(model.model) if model.definition is None else model.definition
 
 
-def attempt_of(model: Kept[Any]) -> Definition:
+def attempt_of(model: Kept[Any]) -> Any:
     """Return what documents have of an attempted model."""
     if model.definition is None and isinstance(model.model, Table):
         return define_attempt(model.model)
@@ -218,11 +199,10 @@ _ENCODINGS = [(facet.key, facet.form.encode, facet.absent) for facet in _RARE]
 
 _column_arguments = _reader((*_RARE, *ATTEMPTED_FACETS))
 _table_arguments = _reader(RECORDED_TABLE_FACETS)
-_READERS: Mapping[type, tuple[Any, Mapping[str, str], Any]] = {
-    shape: (kind.model, names, _reader(RECORDED_FACETS[kind.word]))
+_READERS = {
+    PLAIN_DEFINITIONS[kind.word]: (kind, _reader(RECORDED_FACETS[kind.word]))
     for kind in KINDS
-    if kind.model in _PLAIN
-    for shape, names in [_PLAIN[kind.model]]
+    if kind.word in PLAIN_DEFINITIONS
 }
 
 

@@ -25,7 +25,7 @@ class RecordedNames(msgspec.Struct):
 
     Args:
         resources: by key, such as `table.dev.silver.orders`.
-        governance: functions and policies by key.
+        governance: the other kinds by key.
     """
 
     resources: dict[str, _NamedResource]

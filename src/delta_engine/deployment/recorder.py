@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -34,18 +34,18 @@ from delta_engine.deployment.ports import JournalStore
 from delta_engine.deployment.resources import unfinished
 from delta_engine.deployment.run_facts import RunFacts, apply_record, described, first_document, signed
 from delta_engine.deployment.stored_definitions import (
-    FunctionDefinition,
+    PLAIN_DEFINITIONS,
     PlainDefinition,
-    PolicyDefinition,
-    SchemaDefinition,
     TableDefinition,
+    by_key,
+    struct_of,
 )
-from delta_engine.deployment.stored_records import Resource, record_of, resource_of
+from delta_engine.deployment.stored_records import AnyResource, record_of, resource_of
 from delta_engine.models import QualifiedName
 from delta_engine.models.open_struct import Moment, OpenStruct, decode_open, encode_open
 from delta_engine.ownership.recorded import AnyRecord, Failure, Kept, LastChange, Status
 from delta_engine.telemetry.context import new_id, utc_now
-from delta_engine.telemetry.visible import shown_moment
+from delta_engine.telemetry.visible import plural, shown_moment
 
 if TYPE_CHECKING:
     from delta_engine.deployment.repository import LoadedState, StateRepository
@@ -118,13 +118,10 @@ class RunRecorder:
         self._began_at = time.monotonic()
         if self._base is None:
             self._base = self._repository.save(described(self.state, self._facts), None)
-        definitions: dict[str, Any] = {
-            key: tuple(map(attempt_of, models)) for key, models in attempted.items()
-        }
 
-        def of_kind(shape: type[Any]) -> dict[str, Any]:
-            attempts = ((key, attempt) for key, of_resource in definitions.items() for attempt in of_resource)
-            return {key: attempt for key, attempt in attempts if isinstance(attempt, shape)}
+        def of_kind(kind: str) -> dict[str, tuple[Any, ...]]:
+            of_keys = ((key, models) for key, models in attempted.items() if key.partition(".")[0] == kind)
+            return {key: tuple(map(attempt_of, models)) for key, models in of_keys}
 
         start = JournalStart(
             state_id=self._base.state.state_id,
@@ -133,10 +130,11 @@ class RunRecorder:
             started_at=self.now(),
             started_by=self.who,
             resources=tuple(tables),
-            attempted={key: definitions[key] for key in of_kind(TableDefinition)},
-            attempted_schemas=of_kind(SchemaDefinition),
-            attempted_functions=of_kind(FunctionDefinition),
-            attempted_policies=of_kind(PolicyDefinition),
+            attempted=of_kind(QualifiedName.kind),
+            **{
+                field: {key: definition for key, (definition,) in of_kind(kind).items()}
+                for kind, field in _ATTEMPTED.items()
+            },
             changes=dict(changes),
             plan=plan_file,
             version=VERSION,
@@ -225,8 +223,18 @@ def _says_the_same(saved: DeploymentState, state: DeploymentState) -> bool:
     )
 
 
-class JournalStart(OpenStruct, frozen=True, kw_only=True):
-    """The first entry of a journal.
+_ATTEMPTED: Final = {kind: f"attempted_{plural(kind)}" for kind in PLAIN_DEFINITIONS}
+_JournalKeys: Any = struct_of(
+    "_JournalKeys",
+    [
+        (field, by_key(PLAIN_DEFINITIONS[kind]), msgspec.field(default_factory=dict))
+        for kind, field in _ATTEMPTED.items()
+    ],
+)
+
+
+class JournalStart(_JournalKeys):  # type: ignore[misc]  # its keys follow from the kinds
+    """The first entry of a journal; a field such as `attempted_schemas` for each kind but tables.
 
     Args:
         state_id: of the document that it belongs to.
@@ -234,9 +242,6 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
         fence: the run's lock fence; with `started_at`, orders journals of one serial.
         resources: the keys of the tables that it was about to change.
         attempted: their definitions as the run intended them, by key.
-        attempted_schemas: the same of schemas.
-        attempted_functions: the same of functions.
-        attempted_policies: the same of policies.
         changes: what the securables record of the run, by key.
         plan: the checksum of the plan file that it applied; None without one.
         version: the format of the records in its entries, as of documents.
@@ -249,9 +254,6 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
     started_by: str
     resources: tuple[str, ...]
     attempted: dict[str, tuple[TableDefinition, ...]] = msgspec.field(default_factory=dict)
-    attempted_schemas: dict[str, SchemaDefinition] = msgspec.field(default_factory=dict)
-    attempted_functions: dict[str, FunctionDefinition] = msgspec.field(default_factory=dict)
-    attempted_policies: dict[str, PolicyDefinition] = msgspec.field(default_factory=dict)
     changes: dict[str, LastChange] = msgspec.field(default_factory=dict)
     plan: Checksum | None = None
     version: int = 1
@@ -259,14 +261,14 @@ class JournalStart(OpenStruct, frozen=True, kw_only=True):
     @property
     def attempted_plain(self) -> Mapping[str, PlainDefinition]:
         """What it was about to change besides tables."""
-        return {**self.attempted_schemas, **self.attempted_functions, **self.attempted_policies}
+        return {key: model for field in _ATTEMPTED.values() for key, model in getattr(self, field).items()}
 
 
 class JournalEntry(OpenStruct, frozen=True, kw_only=True):
     """A finished securable: its resource as the document should have it, and how far its statements came."""
 
     key: str
-    resource: Resource
+    resource: AnyResource
     checkpoint: Checkpoint
 
 

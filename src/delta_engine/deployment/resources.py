@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
+from delta_engine.aspects import kind_of
 from delta_engine.deployment.definitions import (
-    Plain,
     as_table,
     attempt_of,
     baseline_of,
@@ -26,12 +26,10 @@ from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.stored_definitions import TableDefinition
 from delta_engine.models import (
-    AbacPolicy,
     Column,
-    Function,
-    FunctionName,
     QualifiedName,
     SchemaName,
+    Securable,
     SecurableName,
     Table,
 )
@@ -46,14 +44,10 @@ from delta_engine.ownership.recorded import (
     resource_key,
     table_record,
 )
-from delta_engine.sql.function_bodies import called_functions
-from delta_engine.sql.governance import function_parts
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_queries import TableVersion
 from delta_engine.telemetry.context import command
-
-_PARTS_OF_A_FUNCTION: Final = 3
 
 
 def applied_table(
@@ -98,12 +92,12 @@ def applied_table(
 
 def applied_plain(
     name: SecurableName,
-    model: Plain | None = None,
+    model: Securable | None = None,
     *,
     at: datetime,
     by: str,
     earlier: AnyRecord | None = None,
-    baseline: Plain | None = None,
+    baseline: Securable | None = None,
     full_ownership: tuple[str, ...] | None = None,
 ) -> Recorded[Any]:
     """Return the record of what exists and has no columns; an unchanged model keeps time and author of `earlier`.
@@ -117,6 +111,7 @@ def applied_plain(
     applied: Kept[Any] = keep(model)
     before: AnyRecord = earlier or Recorded(name)
     is_same = before.applied == applied and before.status is Status.HEALTHY
+    needs = (*model.qualified_name.parents, *kind_of(model).needs(model))
     return Recorded(
         before.name if is_same else name,
         applied=applied,
@@ -126,19 +121,9 @@ def applied_plain(
         deployed_at=before.deployed_at if is_same else at,
         deployed_by=before.deployed_by if is_same else by,
         config_checksum=canonical_checksum(applied.definition),
-        dependencies=before.dependencies if is_same else tuple(map(resource_key, _needs_of(model))),
+        dependencies=before.dependencies if is_same else tuple(map(resource_key, needs)),
         unknown=before.unknown,
     )
-
-
-def _needs_of(model: Plain) -> Iterator[SecurableName]:
-    """Yield what a model without columns needs."""
-    yield from model.qualified_name.parents
-    if isinstance(model, Function):
-        yield from sorted(called_functions(model))
-    if isinstance(model, AbacPolicy):
-        parts = function_parts(model.protection.function)
-        yield from [FunctionName(*parts)] if len(parts) == _PARTS_OF_A_FUNCTION else []
 
 
 def unfinished(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -16,9 +16,16 @@ from delta_engine.aspects import (
     storage,
 )
 from delta_engine.aspects.facet import Facet
+from delta_engine.aspects.kind import Kind
+from delta_engine.models import Table
 from delta_engine.models.open_struct import OpenStruct
 
 _Facets: TypeAlias = tuple[Facet[Any, Any, Any], ...]
+
+
+def by_key(shape: Any) -> Any:
+    """Return the type of a mapping from keys of securables to structs."""
+    return dict[str, shape]
 
 
 def _recorded(facets: _Facets) -> _Facets:
@@ -45,16 +52,31 @@ def _key(facet: Facet[Any, Any, Any]) -> tuple[str, Any] | tuple[str, Any, Any]:
     return facet.key, facet.form.recorded_type, default
 
 
-def _keys(
-    name: str, keys: Iterable[tuple[str, Any] | tuple[str, Any, Any]], *, has_cycles: bool = True
+def struct_of(
+    name: str,
+    keys: Iterable[tuple[str, Any] | tuple[str, Any, Any]],
+    base: type[OpenStruct] = OpenStruct,
+    *,
+    doc: str = "",
+    tag: str | None = None,
+    has_cycles: bool = True,
 ) -> Any:
-    """Return a struct with keys in their order; the class that inherits it gives type checkers those it uses."""
+    """Return a struct with further keys in their order; its base, or what inherits it, gives type checkers theirs."""
     return msgspec.defstruct(
-        name, keys, bases=(OpenStruct,), module=__name__, frozen=True, kw_only=True, gc=has_cycles
+        name,
+        keys,
+        bases=(base,),
+        module=__name__,
+        namespace={"__doc__": doc},
+        tag_field=tag and "type",
+        tag=tag,
+        frozen=True,
+        kw_only=True,
+        gc=has_cycles,
     )
 
 
-_ColumnKeys: Any = _keys(
+_ColumnKeys: Any = struct_of(
     "_ColumnKeys",
     [("name", str), ("type", str), *map(_key, (*RECORDED_COLUMN_FACETS, *ATTEMPTED_FACETS))],
     has_cycles=False,
@@ -72,7 +94,7 @@ class ColumnDefinition(_ColumnKeys):  # type: ignore[misc]  # its keys follow fr
 
 
 _comment, *_others = map(_key, RECORDED_TABLE_FACETS)
-_TableKeys: Any = _keys(
+_TableKeys: Any = struct_of(
     "_TableKeys",
     [
         ("catalog", str),
@@ -97,7 +119,7 @@ class TableDefinition(_TableKeys):  # type: ignore[misc]  # its keys follow from
         manages: tuple[str, ...] | None = None
 
 
-_BaselineKeys: Any = _keys(
+_BaselineKeys: Any = struct_of(
     "_BaselineKeys",
     [
         ("columns", tuple[ColumnDefinition, ...], ()),
@@ -116,32 +138,18 @@ class Baseline(_BaselineKeys):  # type: ignore[misc]  # its keys follow from the
         columns: tuple[ColumnDefinition, ...]
 
 
-def _plain_keys(kind: str, *names: str) -> Any:
-    """Return the keys of a definition without columns."""
-    return _keys(
-        f"_{kind.title()}Keys", [*((name, str) for name in names), *map(_key, RECORDED_FACETS[kind])]
-    )
+class PlainDefinition(OpenStruct, frozen=True, kw_only=True):
+    """What documents have of a model that is no table."""
 
 
-_SchemaKeys: Any = _plain_keys("schema", "catalog", "schema")
-_FunctionKeys: Any = _plain_keys("function", "catalog", "schema", "name")
-_PolicyKeys: Any = _plain_keys("policy", "name")
+def _plain(kind: Kind) -> Any:
+    keys = [*((key, str) for key in kind.named_by), *map(_key, RECORDED_FACETS[kind.word])]
+    doc = f"A {kind.word}, with everything that a model declares; None is unmanaged, and SQL is as in its statement."
+    return struct_of(f"{kind.word.title()}Definition", keys, PlainDefinition, doc=doc)
 
 
-class SchemaDefinition(_SchemaKeys):  # type: ignore[misc]  # its keys follow from the facets
-    """A schema, with everything that a model declares; a comment of None is unmanaged."""
-
-
-class FunctionDefinition(_FunctionKeys):  # type: ignore[misc]  # its keys follow from the facets
-    """A function, with everything that a model declares; the body as its statement has it."""
-
-
-class PolicyDefinition(_PolicyKeys):  # type: ignore[misc]  # its keys follow from the facets
-    """A policy (ABAC), with everything that a model declares."""
-
-
-PlainDefinition: TypeAlias = SchemaDefinition | FunctionDefinition | PolicyDefinition
-"""What documents have of a model without columns."""
+PLAIN_DEFINITIONS: Mapping[str, Any] = {kind.word: _plain(kind) for kind in KINDS if kind.model is not Table}
+"""The definition of each kind but tables, by its word."""
 
 Definition: TypeAlias = TableDefinition | PlainDefinition
 """What documents have of a model."""

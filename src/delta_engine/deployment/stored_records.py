@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import attrgetter
-from typing import Any, Final, TypeAlias
+from functools import reduce
+from operator import attrgetter, or_
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
 from delta_engine.aspects import KINDS
+from delta_engine.aspects.kind import Kind
 from delta_engine.deployment.definitions import (
     attempt_of,
     baseline_of_record,
@@ -18,13 +20,13 @@ from delta_engine.deployment.definitions import (
 )
 from delta_engine.deployment.document import Checksum, DeploymentState
 from delta_engine.deployment.stored_definitions import (
+    PLAIN_DEFINITIONS,
     Baseline,
-    FunctionDefinition,
-    PolicyDefinition,
-    SchemaDefinition,
     TableDefinition,
+    by_key,
+    struct_of,
 )
-from delta_engine.models import PolicyName, SecurableName
+from delta_engine.models import PolicyName, SecurableName, Table
 from delta_engine.models.open_struct import Count, Moment, OpenStruct
 from delta_engine.ownership.recorded import (
     AcceptedDrift,
@@ -38,6 +40,7 @@ from delta_engine.ownership.recorded import (
     not_shown,
     resource_id,
 )
+from delta_engine.telemetry.visible import in_plural
 
 
 class _Metadata(OpenStruct, frozen=True, kw_only=True):
@@ -94,41 +97,7 @@ class TableMetadata(_Metadata, frozen=True, kw_only=True):
     adopted_at: Moment | None = None
 
 
-class SchemaMetadata(_Metadata, frozen=True, kw_only=True):
-    """The details of one schema. All of them are optional.
-
-    Args:
-        declared: the schema as it was last applied, if it is declared.
-        attempted: what unfinished runs attempted since.
-    """
-
-    declared: SchemaDefinition | None = None
-    attempted: tuple[SchemaDefinition, ...] = ()
-
-
-class FunctionMetadata(_Metadata, frozen=True, kw_only=True):
-    """The details of one function. All of them are optional.
-
-    Args:
-        declared: the function as it was last applied.
-        baseline: how the platform showed it right after that apply; None if that is the same.
-        attempted: what unfinished runs attempted since.
-    """
-
-    declared: FunctionDefinition | None = None
-    baseline: FunctionDefinition | None = None
-    attempted: tuple[FunctionDefinition, ...] = ()
-
-
-class PolicyMetadata(_Metadata, frozen=True, kw_only=True):
-    """The details of one policy, as of a function."""
-
-    declared: PolicyDefinition | None = None
-    baseline: PolicyDefinition | None = None
-    attempted: tuple[PolicyDefinition, ...] = ()
-
-
-class _Resource(OpenStruct, frozen=True, kw_only=True, tag_field="type"):
+class Resource(OpenStruct, frozen=True, kw_only=True, tag_field="type"):
     """One securable.
 
     Args:
@@ -146,45 +115,63 @@ class _Resource(OpenStruct, frozen=True, kw_only=True, tag_field="type"):
     config_checksum: Checksum | None
     status: Status
     dependencies: tuple[str, ...]
+    if TYPE_CHECKING:
+        metadata: Any  # the details of its kind
 
 
-class TableResource(_Resource, frozen=True, kw_only=True, tag_field="type", tag="table"):
-    """One table.
+def _details_of(kind: Kind) -> Any:
+    """Return the details of a kind; those of tables are written out above."""
+    if kind.model is Table:
+        return TableMetadata
+    word, definition = kind.word, PLAIN_DEFINITIONS[kind.word]
+    baseline = [] if word in _FIRST_KINDS else [("baseline", definition | None, None)]
+    attempted: Any = tuple[definition, ...]  # type: ignore[valid-type]  # it is generated
+    keys = [("declared", definition | None, None), *baseline, ("attempted", attempted, ())]
+    doc = f"""The details of one {word}. All of them are optional.
 
     Args:
-        metadata: its details.
+        declared: the {word} as it was last applied, if it is declared.
+        baseline: how the platform showed it right after that apply; None if that is the same.
+        attempted: what unfinished runs attempted since.
     """
-
-    metadata: TableMetadata
-
-
-class SchemaResource(_Resource, frozen=True, kw_only=True, tag_field="type", tag="schema"):
-    """One schema."""
-
-    metadata: SchemaMetadata
+    return struct_of(f"{word.title()}Metadata", keys, _Metadata, doc=doc)
 
 
-class FunctionResource(_Resource, frozen=True, kw_only=True, tag_field="type", tag="function"):
-    """One function."""
-
-    metadata: FunctionMetadata
-
-
-class PolicyResource(_Resource, frozen=True, kw_only=True, tag_field="type", tag="policy"):
-    """One policy (ABAC)."""
-
-    metadata: PolicyMetadata
+def _resource_of(kind: Kind) -> Any:
+    """Return the record of a kind."""
+    keys = [("metadata", _DETAILS[kind.word])]
+    doc = f"One {kind.word}.\n\nArgs:\n    metadata: its details."
+    return struct_of(f"{kind.word.title()}Resource", keys, Resource, doc=doc, tag=kind.word)
 
 
-Resource: TypeAlias = TableResource | SchemaResource | FunctionResource | PolicyResource
-"""A record of any kind."""
+_FIRST_KINDS: Final = ("table", "schema")
+"""The kinds in `resources`, which every engine of this format reads."""
+_DETAILS: Final[Mapping[str, Any]] = {kind.word: _details_of(kind) for kind in KINDS}
+_RESOURCES: Final[Mapping[str, Any]] = {kind.word: _resource_of(kind) for kind in KINDS}
+_FIRST_RESOURCES: Any = reduce(or_, (_RESOURCES[word] for word in _FIRST_KINDS))
+_LATER_RESOURCES: Any = reduce(or_, (_RESOURCES[word] for word in _RESOURCES if word not in _FIRST_KINDS))
+
+if TYPE_CHECKING:
+    AnyResource: TypeAlias = Resource
+else:
+    AnyResource = _FIRST_RESOURCES | _LATER_RESOURCES
+
+_StateKeys: Any = struct_of(
+    "_StateKeys",
+    [
+        ("resources", by_key(_FIRST_RESOURCES)),
+        ("governance", by_key(_LATER_RESOURCES), msgspec.field(default_factory=dict)),
+    ],
+    DeploymentState,
+)
 
 
-class StoredState(DeploymentState, frozen=True, kw_only=True):
+class StoredState(_StateKeys):  # type: ignore[misc]  # its keys follow from the kinds
     """A deployment state as documents have it."""
 
-    resources: dict[str, TableResource | SchemaResource]  # type: ignore[assignment]  # as documents have them
-    governance: dict[str, FunctionResource | PolicyResource] = msgspec.field(default_factory=dict)
+    if TYPE_CHECKING:
+        resources: dict[str, Resource]
+        governance: dict[str, Resource]
 
     @property
     def records(self) -> dict[str, Resource]:
@@ -193,8 +180,9 @@ class StoredState(DeploymentState, frozen=True, kw_only=True):
 
 
 StoredState.__doc__ = f"""{DeploymentState.__doc__}
-        governance: functions and policies by key, `function.<catalog>.<schema>.<function>` and
-            `policy.<kind of scope>.<scope>.<policy>`, lower case. Engines that know neither keep this field.
+        governance: {in_plural(word for word in _RESOURCES if word not in _FIRST_KINDS)} by key, such as
+            `function.<catalog>.<schema>.<function>` and `policy.<kind of scope>.<scope>.<policy>`, lower case. Engines
+            that know neither keep this field.
 """  # the published schema describes the fields
 
 
@@ -213,14 +201,7 @@ _OF_TABLES: Final = (
 """What a record and the details in its document have under the same name."""
 
 _shared_values, _table_values = attrgetter(*_SHARED), attrgetter(*_OF_TABLES)
-_LATER: Final = (FunctionResource, PolicyResource)
 _NAMES: Final = {kind.word: kind.name for kind in KINDS}
-_SHAPES: Final[Mapping[str, tuple[Any, Any]]] = {
-    "table": (TableResource, TableMetadata),
-    "schema": (SchemaResource, SchemaMetadata),
-    "function": (FunctionResource, FunctionMetadata),
-    "policy": (PolicyResource, PolicyMetadata),
-}
 
 
 def record_of(resource: Resource) -> AnyRecord:
@@ -233,8 +214,8 @@ def record_of(resource: Resource) -> AnyRecord:
             facts["whole"] = kept_baseline(details.declared, details.baseline)
     else:
         facts = dict(zip(_SHARED, _shared_values(details), strict=True))
-        if not isinstance(details, SchemaMetadata) and details.baseline is not None:
-            facts["whole"] = kept(details.baseline)
+        if (baseline := getattr(details, "baseline", None)) is not None:  # schemas have none
+            facts["whole"] = kept(baseline)
     if resource.unknown or details.unknown:
         unknown = {"record": resource.unknown, "details": details.unknown}
         facts["unknown"] = {part: fields for part, fields in unknown.items() if fields}
@@ -288,14 +269,13 @@ def resource_of(record: AnyRecord) -> Resource:
         "dependencies": record.dependencies,
         "unknown": record.unknown.get("record"),
     }
-    resource, metadata = _SHAPES[record.kind]
     if is_of_table(record):
         details |= zip(_OF_TABLES, _table_values(record), strict=True)
         details |= {"baseline": baseline_of_record(record), "sync_warning": record.warning}
     else:
         details |= zip(_SHARED, _shared_values(record), strict=True)
         details |= {"baseline": definition_of(record.whole)} if record.whole is not None else {}
-    made: Resource = resource(**frame, metadata=metadata(**details))
+    made: Resource = _RESOURCES[record.kind](**frame, metadata=_DETAILS[record.kind](**details))
     return made
 
 
@@ -321,6 +301,6 @@ def loaded_state(stored: StoredState) -> DeploymentState:
 def stored_state(state: DeploymentState) -> StoredState:
     """Return a deployment state as documents have it."""
     resources = {key: resource_of(record) for key, record in state.resources.items()}
-    governance = {key: part for key, part in resources.items() if isinstance(part, _LATER)}
-    left = {key: part for key, part in resources.items() if key not in governance}
-    return StoredState(**msgspec.structs.asdict(state) | {"resources": left, "governance": governance})
+    first = {key: part for key, part in resources.items() if key.partition(".")[0] in _FIRST_KINDS}
+    later = {key: part for key, part in resources.items() if key not in first}
+    return StoredState(**msgspec.structs.asdict(state) | {"resources": first, "governance": later})

@@ -14,8 +14,8 @@ from delta_engine.aspects.facet import Facet
 from delta_engine.deployment.definitions import as_table, define
 from delta_engine.deployment.stored_definitions import (
     ATTEMPTED_FACETS,
+    PLAIN_DEFINITIONS,
     ColumnDefinition,
-    SchemaDefinition,
     TableDefinition,
 )
 from delta_engine.models import Column, Part, Schema, Table
@@ -47,7 +47,7 @@ KINDS: dict[str, tuple[Sequence[Facet[Any, Any, Any]], Any, Any, Any, Any, set[s
         WHOLE_SCHEMA,
         Schema("c", "s"),
         SchemaState(**{facet.attribute: facet.declared(WHOLE_SCHEMA) for facet in SCHEMA_FACETS}),
-        SchemaDefinition,
+        PLAIN_DEFINITIONS["schema"],
         {"catalog_name", "schema_name"},
     ),
 }

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -19,7 +20,7 @@ from delta_engine.deployment.recorded_names import recorded_names
 from delta_engine.deployment.recorder import RunRecorder, left_journals, replay
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.resources import applied_plain, unfinished
-from delta_engine.deployment.stored_records import SchemaResource, TableResource
+from delta_engine.deployment.stored_records import StoredState
 from delta_engine.deployment.stores.memory import MemoryStateStore, memory_journals
 from delta_engine.models import (
     AbacPolicy,
@@ -142,10 +143,15 @@ def test_the_published_schema_accepts_functions_and_policies() -> None:
     assert not validator.is_valid(document)
 
 
-class StateOfOlderEngine(DeploymentState, frozen=True, kw_only=True):
-    """The document as engines read and write it that know tables and schemas alone."""
-
-    resources: dict[str, TableResource | SchemaResource]  # type: ignore[assignment]
+(RESOURCES,) = (field.type for field in msgspec.structs.fields(StoredState) if field.name == "resources")
+StateOfOlderEngine: Any = msgspec.defstruct(
+    "StateOfOlderEngine",
+    [("resources", RESOURCES)],
+    bases=(DeploymentState,),
+    frozen=True,
+    kw_only=True,
+)
+"""The document as engines read and write it that know tables and schemas alone."""
 
 
 def test_an_engine_that_knows_neither_keeps_them() -> None:
