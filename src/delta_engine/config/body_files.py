@@ -9,75 +9,80 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
 
 from delta_engine.config.yaml_documents import decoded
-from delta_engine.errors import ConfigError, SourceLocation
-from delta_engine.models import Function, FunctionName, subject
-from delta_engine.models.views import View, ViewName
+from delta_engine.errors import ConfigError
+from delta_engine.models import Function, Securable, subject
+from delta_engine.models.views import View
 from delta_engine.sql.function_bodies import MAX_BODY_BYTES
 
+WithText: TypeAlias = Function | View
+"""A model with a text that may have a file: `body` and `body_file`, `query` and `query_file`."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Text:
-    """A text that a model has inline or in a file.
-
-    Args:
-        key: the key of the inline text; that of its file has `_file` appended.
-        file: the path as it is written; None without a file.
-    """
-
-    name: FunctionName | ViewName
-    key: str
-    inline: str
-    file: str | None
-    declared_at: SourceLocation | None
-
-    @property
-    def shown_path(self) -> str:
-        """The path for messages: that of the declaration's folder and the written one."""
-        place = self.declared_at.file if self.declared_at else ""
-        return os.path.normpath(Path(place).parent / str(self.file))
-
-    def path(self, project: Path) -> Path:
-        """Return the absolute path of the file; the written one starts at the folder of the declaration."""
-        declared_in = Path(self.declared_at.file).parent if self.declared_at else Path()
-        return Path(os.path.normpath(project.absolute() / declared_in / str(self.file)))
+_KEYS: Final[dict[type[WithText], str]] = {Function: "body", View: "query"}
 
 
-def with_body(function: Function, project: Path) -> Function:
-    """Return a function with its body, read from `body_file` if it names one.
+def text_key(model: Securable | View) -> str | None:
+    """Return the key of a model's text, which is also its attribute; None for a model without one."""
+    return _KEYS.get(type(model))  # type: ignore[arg-type]  # any other type is no key
+
+
+def text_file(model: Securable | View, project: Path) -> Path | None:
+    """Return the absolute path of the file with a model's text; None without one.
+
+    The written path starts at the folder of the declaration.
 
     Args:
         project: the folder of the project.
+    """
+    key = text_key(model)
+    written = key and getattr(model, f"{key}_file")
+    if written is None:
+        return None
+    declared_in = Path(model.declared_at.file).parent if model.declared_at else Path()
+    return Path(os.path.normpath(project.absolute() / declared_in / written))
+
+
+class FileText(NamedTuple):
+    """The text in a model's file, with its key."""
+
+    path: Path
+    key: str
+    text: str
+
+
+def file_text(model: Securable | View, project: Path) -> FileText | None:
+    """Return the text in a model's file; None without one.
 
     Raises:
-        ConfigError: it has neither of `body` and `body_file`, or two bodies, or the file is not a plain, small UTF-8
-            file inside the project.
+        ConfigError: the model lacks a text, or the file is not a plain, small UTF-8 file inside the project.
     """
-    body = _read(_body(function), project)
-    return function if body == function.body else replace(function, body=body)
+    key, path = text_key(model), text_file(model, project)
+    if key is None or not isinstance(model, WithText):
+        return None
+    if path is not None:
+        return FileText(path, key, _read(model, _inside(model, path, project)))
+    if not getattr(model, key):
+        fix = f"Write {key}, or {key}_file with the path of a file."
+        raise _refused(model, f"it has no {key}", fix)
+    return None
 
 
-def with_query(view: View, project: Path) -> View:
-    """Return a view with its query, read from `query_file` if it names one; arguments and errors as in `with_body`."""
-    query = _read(_query(view), project)
-    return view if query == view.query else replace(view, query=query)
+def refuse_two_texts(model: Securable | View, read: Securable | View) -> None:
+    """Refuse a model whose inline text differs from that of its file; a loaded model, given again, has both.
 
-
-def body_path(function: Function, project: Path) -> Path:
-    """Return the absolute path of a function's body file; `body_file` starts at the folder of the declaration."""
-    return _body(function).path(project)
-
-
-def query_path(view: View, project: Path) -> Path:
-    """Return the absolute path of a view's query file; `query_file` starts at the folder of the declaration."""
-    return _query(view).path(project)
+    Args:
+        read: the model with the text of its file.
+    """
+    key = text_key(model)
+    if isinstance(model, WithText) and getattr(model, str(key)) not in ("", getattr(read, str(key))):
+        raise _refused(model, f"it has {key} and {key}_file", "Remove one of the two.")
 
 
 def read_body(file: Path) -> str:
-    """Return the body in a file.
+    """Return the text in a file.
 
     Raises:
         ConfigError: it is not UTF-8.
@@ -86,52 +91,20 @@ def read_body(file: Path) -> str:
     return body_of(decoded(_bytes(file), str(file)))
 
 
-def _body(function: Function) -> _Text:
-    return _Text(
-        name=function.qualified_name,
-        key="body",
-        inline=function.body,
-        file=function.body_file,
-        declared_at=function.declared_at,
-    )
-
-
-def _query(view: View) -> _Text:
-    return _Text(
-        name=view.qualified_name,
-        key="query",
-        inline=view.query,
-        file=view.query_file,
-        declared_at=view.declared_at,
-    )
-
-
-def _read(text: _Text, project: Path) -> str:
-    if text.file is None:
-        if text.inline:
-            return text.inline
-        fix = f"Write {text.key}, or {text.key}_file with the path of a file."
-        raise _refused(text, f"it has no {text.key}", fix)
-    read = _text(text, _inside(text, project))
-    if text.inline not in ("", read):  # a loaded model, given again, has both
-        raise _refused(text, f"it has {text.key} and {text.key}_file", "Remove one of the two.")
-    return read
-
-
-def _inside(text: _Text, project: Path) -> Path:
+def _inside(model: WithText, file: Path, project: Path) -> Path:
     """Return the absolute path of the file; refuse one that leads out of the project."""
-    written = str(text.file)
+    key, written = _file_key(model)
     if not written.strip() or "\0" in written or Path(written).is_absolute():
-        reason = f"{text.key}_file {written!r} is no relative path"
-        fix = f"Write the path from the folder of the file that declares the {text.name.kind}."
-        raise _refused(text, reason, fix)
-    root, file = Path(os.path.normpath(project.absolute())), text.path(project)
+        reason = f"{key} {written!r} is no relative path"
+        fix = f"Write the path from the folder of the file that declares the {model.qualified_name.kind}."
+        raise _refused(model, reason, fix)
+    root = Path(os.path.normpath(project.absolute()))
     if not file.is_relative_to(root) or file == root:
-        reason = f"{text.key}_file {written!r} is outside of the project"
-        raise _refused(text, reason, "Move the file into the project, beside the model.")
+        reason = f"{key} {written!r} is outside of the project"
+        raise _refused(model, reason, "Move the file into the project, beside the model.")
     for link in filter(Path.is_symlink, _below(root, file)):
-        reason = f"{text.key}_file {written!r} leads through a link: {link.relative_to(root).as_posix()}"
-        raise _refused(text, reason, "Replace the link by the file.")
+        reason = f"{key} {written!r} leads through a link: {link.relative_to(root).as_posix()}"
+        raise _refused(model, reason, "Replace the link by the file.")
     return file
 
 
@@ -143,16 +116,24 @@ def _below(root: Path, file: Path) -> Iterator[Path]:
         yield place
 
 
-def _text(text: _Text, file: Path) -> str:
+def _file_key(model: WithText) -> tuple[str, str]:
+    """Return the key of the file, and the path as it is written."""
+    key = f"{_KEYS[type(model)]}_file"
+    return key, str(getattr(model, key))
+
+
+def _read(model: WithText, file: Path) -> str:
+    key, written = _file_key(model)
     try:
         data = _bytes(file)
     except OSError as error:
-        reason = f"{text.key}_file {text.file!r} cannot be read: {error.strerror or error}"
-        raise _refused(text, reason, "Correct the path, or make the file readable.") from None
+        reason = f"{key} {written!r} cannot be read: {error.strerror or error}"
+        raise _refused(model, reason, "Correct the path, or make the file readable.") from None
     if len(data) > MAX_BODY_BYTES:
-        reason = f"{text.key}_file {text.file!r} is larger than {MAX_BODY_BYTES >> 20} MiB"
-        raise _refused(text, reason, "Put the data into a table.")
-    return body_of(decoded(data, text.shown_path))
+        reason = f"{key} {written!r} is larger than {MAX_BODY_BYTES >> 20} MiB"
+        raise _refused(model, reason, "Put the data into a table.")
+    place = model.declared_at.file if model.declared_at else ""
+    return body_of(decoded(data, os.path.normpath(Path(place).parent / written)))
 
 
 def body_of(text: str) -> str:
@@ -169,6 +150,6 @@ def _bytes(file: Path) -> bytes:
         return opened.read(MAX_BODY_BYTES + 1)
 
 
-def _refused(text: _Text, reason: str, fix: str) -> ConfigError:
-    about = subject(text.name)  # type: ignore[arg-type]  # until views are securables
-    return ConfigError(reason, **about, location=text.declared_at, way_out=fix)
+def _refused(model: WithText, reason: str, fix: str) -> ConfigError:
+    about = subject(model.qualified_name)  # type: ignore[arg-type]  # until views are securables
+    return ConfigError(reason, **about, location=model.declared_at, way_out=fix)

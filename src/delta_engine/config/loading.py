@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from delta_engine.actions.policy import matches_any
 from delta_engine.aspects import KINDS
-from delta_engine.config.body_files import body_path, read_body, with_body
+from delta_engine.config.body_files import file_text, read_body, refuse_two_texts
 from delta_engine.config.declared_names import with_variables
 from delta_engine.config.file_patterns import matching_files
 from delta_engine.config.model_files import models_in
@@ -41,7 +41,7 @@ class Declared:
 
     Args:
         is_whole: whether no file was left out.
-        contents: the checksums of the YAML files and of the bodies' files, as they were read.
+        contents: the checksums of the YAML files, and of the files of bodies and queries, as they were read.
     """
 
     models: tuple[Securable, ...]
@@ -81,12 +81,7 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
 
     def loaded(read_models: Iterator[Securable | RefusedError]) -> list[Securable]:
         models = list(_collected(read_models, refusals))
-        filled = list(_collected(_filled_in(models, settings), refusals))
-        bodies = (model for model in filled if isinstance(model, Function) and model.body_file is not None)
-        contents.update(
-            (body_path(model, settings.project_dir), checksum_of(model.body.encode())) for model in bodies
-        )
-        return filled
+        return list(_collected(_filled_in(models, settings, contents), refusals))
 
     python = [model for name in settings.python_models for model in loaded(_python_models(name, settings))]
     files = model_files(settings)
@@ -122,7 +117,7 @@ def load_present(settings: Settings, files: Iterable[Path]) -> tuple[Securable, 
         *(_yaml_models(path, settings, {}) for path in paths),
     ]
     models = [model for source in sources for model in _collected(source, refusals)]
-    filled = tuple(_collected(_filled_in(models, settings), refusals))
+    filled = tuple(_collected(_filled_in(models, settings, {}), refusals))
     raise_all(refusals)
     return filled
 
@@ -130,7 +125,7 @@ def load_present(settings: Settings, files: Iterable[Path]) -> tuple[Securable, 
 def given_models(models: Sequence[Securable], settings: Settings) -> Declared:
     """Return models that Python code gives, with variables and defaults filled in, as `load_declared` does."""
     refusals: list[RefusedError] = []
-    filled = tuple(_collected(_filled_in(models, settings), refusals))
+    filled = tuple(_collected(_filled_in(models, settings, {}), refusals))
     raise_all(refusals)
     return Declared(models=filled, is_whole=True)
 
@@ -155,7 +150,7 @@ def models_of_text(text: str, file: str, settings: Settings) -> tuple[Securable,
     """Return the models of a YAML text, variables filled in; several refusals form a RefusalGroup."""
     refusals: list[RefusedError] = []
     declared = list(_collected(models_in(parse_document(text, file)), refusals))
-    filled = tuple(_collected(_filled_in(declared, settings), refusals))
+    filled = tuple(_collected(_filled_in(declared, settings, {}), refusals))
     raise_all(refusals)
     return filled
 
@@ -227,16 +222,32 @@ def _collected(
         refusals += refusal.refusals
 
 
-def _filled_in(models: Sequence[Securable], settings: Settings) -> Iterator[Securable | RefusedError]:
+def _filled_in(
+    models: Sequence[Securable], settings: Settings, contents: dict[Path, str]
+) -> Iterator[Securable | RefusedError]:
     defaults = settings.default_table_properties
     for declared in models:
         try:
             model = fill_in(declared, settings.variables)
             if defaults and isinstance(model, Table):
                 model = replace(model, default_table_properties=defaults)
-            yield with_body(model, settings.project_dir) if isinstance(model, Function) else model
+            yield _with_text(model, declared, settings, contents)
         except RefusedError as refusal:
             yield refusal
+
+
+def _with_text(
+    model: Securable, declared: Securable, settings: Settings, contents: dict[Path, str]
+) -> Securable:
+    """Return a model with the text of its file, whose names may hold variables too."""
+    read = file_text(model, settings.project_dir)
+    if read is None:
+        return model
+    contents[read.path] = checksum_of(read.text.encode())
+    changed: Any = {read.key: read.text}
+    whole = fill_in(replace(declared, **changed), settings.variables)
+    refuse_two_texts(model, whole)
+    return whole
 
 
 def _files(pattern: str, settings: Settings) -> list[Path]:

@@ -14,14 +14,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from delta_engine.aspects.policy_definition import SCOPE_FACET
-from delta_engine.config.body_files import body_of, body_path
+from delta_engine.config.body_files import body_of, text_file, text_key
 from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.loading import models_of_text
 from delta_engine.config.model_text import fields_of, written_values
-from delta_engine.config.variables import escaped, spelled
+from delta_engine.config.variables import escaped, fill_in, spelled
 from delta_engine.config.yaml_documents import read_untouched
 from delta_engine.config.yaml_edits import EntryEditor
 from delta_engine.config.yaml_layout import (
@@ -36,7 +36,7 @@ from delta_engine.config.yaml_layout import (
     with_unix_lines,
 )
 from delta_engine.errors import ConfigError, RefusalGroup, RefusedError, raise_all
-from delta_engine.models import AbacPolicy, ForeignKey, Function, QualifiedName, Securable, Table, subject
+from delta_engine.models import AbacPolicy, ForeignKey, QualifiedName, Securable, Table, subject
 from delta_engine.models.constraints import referenced_table
 from delta_engine.telemetry.visible import plural
 
@@ -57,10 +57,10 @@ class ModelEdit:
 
 
 def is_editable(edit: ModelEdit) -> bool:
-    """Whether the engine can edit a loaded model: in a YAML file, or only the file of a function's body."""
+    """Whether the engine can edit a loaded model: in a YAML file, or only the file of its body or query."""
     location = edit.before.declared_at
     is_yaml = location is not None and Path(location.file).suffix.lower() in (".yml", ".yaml")
-    return is_yaml or _without_body(edit).after == edit.before
+    return is_yaml or _without_text(edit).after == edit.before
 
 
 def edit_models(edits: Sequence[ModelEdit], settings: Settings) -> tuple[Path, ...]:
@@ -72,12 +72,12 @@ def edit_models(edits: Sequence[ModelEdit], settings: Settings) -> tuple[Path, .
     by_file: dict[str, list[ModelEdit]] = defaultdict(list)
     refusals: list[RefusedError] = []
     for edit in edits:
-        refusal, rest = _refused_edit(edit), _without_body(edit)
+        refusal, rest = _refused_edit(edit), _without_text(edit)
         if refusal is not None:
             refusals.append(refusal)
         elif rest.after != edit.before and edit.before.declared_at is not None:
             by_file[edit.before.declared_at.file].append(rest)
-    contents = dict(_edited_bodies(edits, settings, refusals))
+    contents = dict(_edited_texts(edits, settings, refusals))
     for file, its_edits in sorted(by_file.items()):
         path = settings.project_dir / file
         try:
@@ -119,35 +119,47 @@ def _refused_edit(edit: ModelEdit) -> ConfigError | None:
     return None
 
 
-def _without_body(edit: ModelEdit) -> ModelEdit:
-    """Return an edit without the change of a body that has a file of its own."""
+def _without_text(edit: ModelEdit) -> ModelEdit:
+    """Return an edit without the change of a body or a query that has a file of its own."""
     before, after = edit.before, edit.after
-    if not (isinstance(before, Function) and isinstance(after, Function)):
+    key = text_key(before)
+    if key is None or after is None:
         return edit
-    if after.body_file is None or after.body_file != before.body_file:
+    file = getattr(before, f"{key}_file")
+    if file is None or getattr(after, f"{key}_file") != file:
         return edit
-    return replace(edit, after=replace(after, body=before.body))
+    unchanged: Any = {key: getattr(before, key)}
+    return replace(edit, after=replace(after, **unchanged))
 
 
-def _edited_bodies(
+def _edited_texts(
     edits: Sequence[ModelEdit], settings: Settings, refusals: list[RefusedError]
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield the files of changed bodies with their new contents; append refusals to the list."""
+    """Yield the files of changed bodies and queries with their new contents; append refusals to the list."""
     for edit in edits:
         before, after = edit.before, edit.after
-        if not isinstance(before, Function) or not isinstance(after, Function) or _without_body(edit) == edit:
+        key, path = text_key(before), text_file(before, settings.project_dir)
+        if key is None or path is None or after is None or _without_text(edit) == edit:
             continue
-        path = body_path(before, settings.project_dir)
         try:
-            text = read_untouched(path, str(before.body_file))
+            text = read_untouched(path, str(getattr(before, f"{key}_file")))
+            written: Any = {key: body_of(text)}
+            declared = replace(spelled(before, escaped(before.catalog_name)), **written)
+            is_same = fill_in(declared, settings.variables) == before
         except RefusedError as refused:
             refusals += refused.refusals
             continue
-        if body_of(text) != before.body:
+        if not is_same:
             refusals.append(_changed_since(before))
-        end = "\n" if text.endswith("\n") and not after.body.endswith("\n") else ""
-        body = f"{after.body}{end}"
+        body = str(getattr(spelled(after, _spelled_in(text, after, settings.variables)), key))
+        body += "\n" if text.endswith("\n") and not body.endswith("\n") else ""
         yield path, (body.replace("\n", "\r\n") if "\r\n" in text else body).encode()
+
+
+def _spelled_in(text: str, model: Securable, variables: Mapping[str, str]) -> str:
+    """Return a model's catalog as a text spells it: as the variable with its value, if the text has one."""
+    spellings = (f"${{{name}}}" for name, value in variables.items() if value == model.catalog_name)
+    return next((spelling for spelling in spellings if spelling in text), escaped(model.catalog_name))
 
 
 def _is_renamed(before: Securable, after: Securable) -> bool:

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from delta_engine.actions.policy import matches_any
-from delta_engine.config.body_files import body_path
+from delta_engine.config.body_files import text_file
 from delta_engine.config.extended import configuration_files
 from delta_engine.config.loading import Declared, load_present
 from delta_engine.config.settings import Settings, load_settings
@@ -95,7 +95,7 @@ class _Former:
 def _former_project(project: Project, compared: ComparedRepository) -> _Former | str:
     """Return the project of the common ancestor, or why it cannot be read."""
     settings = project.settings
-    read = _configurations(settings, compared.root) | _body_files(project, compared.root)
+    read = _configurations(settings, compared.root) | _text_files(project, compared.root)
     with TemporaryDirectory(prefix="delta-engine-") as folder:
         root = real_path(Path(folder))
         try:
@@ -122,13 +122,10 @@ def _configurations(settings: Settings, root: Path) -> frozenset[str]:
     return frozenset(path.relative_to(root).as_posix() for path in files if path.is_relative_to(root))
 
 
-def _body_files(project: Project, root: Path) -> frozenset[str]:
-    """Return the paths in the repository of the files of functions' bodies, as they are now."""
-    paths = (
-        real_path(body_path(function, project.settings.project_dir))
-        for function in project.functions
-        if function.body_file
-    )
+def _text_files(project: Project, root: Path) -> frozenset[str]:
+    """Return the paths in the repository of the files of bodies and queries, as they are now."""
+    files = (text_file(model, project.settings.project_dir) for model in project.selectable)
+    paths = map(real_path, filter(None, files))
     return frozenset(path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root))
 
 

@@ -5,8 +5,9 @@ A query stays opaque text, which nothing here re-formats. sqlglot reads it for d
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -26,6 +27,12 @@ _CACHE_SIZE: Final = 4096
 _PIECE: Final = re.compile(rf"{LITERAL}|`(?:[^`]|``)*`|(?P<comment>{COMMENT})|(?P<blank>\s+)|.", re.DOTALL)
 _BOM: Final = "\ufeff"
 _FIRST_WORDS: Final = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
+_NAME_PART: Final = r"(?:`(?:[^`]|``)+`|(?:\w|\$?\$\{[^}]*\})+)"
+_NAMES: Final = re.compile(
+    rf"{LITERAL}|{COMMENT}|(?P<name>(?<![\w.}}]){_NAME_PART}(?:\s*\.\s*{_NAME_PART}){{2,}})|`(?:[^`]|``)*`",
+    re.DOTALL,
+)
+_PLAIN_NAME: Final = re.compile(r"(?:\w|\$?\$\{[^}]*\})+", re.ASCII)
 _PLAIN_TABLE: Final = {"this", "db", "catalog", "alias", "joins", "laterals"}
 """The parts of a table in a query next to which a list of column names keeps its meaning."""
 _THREE_PARTS: Final = "Write catalog.schema.name; ${catalog} is filled in."
@@ -177,6 +184,30 @@ def without_names(query: str, relation: QualifiedName, columns: Sequence[str]) -
     for place, insertion in sorted(filter(None, insertions), reverse=True):
         text = text[:place] + insertion + text[place:]
     return text
+
+
+def with_names(query: str, change: Callable[[str], str]) -> str:
+    """Return a query with its whole names changed, but not what literals and comments say.
+
+    Args:
+        change: gets the parts of a name one by one, without quotes: the first one with a dot behind it, as the
+            beginning of the name.
+    """
+    return _NAMES.sub(
+        lambda piece: _changed_name(piece["name"], change) if piece["name"] else piece[0], query
+    )
+
+
+def _changed_name(name: str, change: Callable[[str], str]) -> str:
+    places = itertools.count()
+
+    def changed(part: re.Match[str]) -> str:
+        is_quoted = part[0].startswith("`")
+        text = part[0][1:-1].replace("``", "`") if is_quoted else part[0]
+        text = change(text) if next(places) else change(f"{text}.").removesuffix(".")
+        return quote_ident(text) if is_quoted or not _PLAIN_NAME.fullmatch(text) else text
+
+    return re.sub(_NAME_PART, changed, name)
 
 
 class LostRead(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from delta_engine.config.body_files import with_body
+from delta_engine.config.body_files import file_text
 from delta_engine.errors import ConfigError, SourceLocation
-from delta_engine.models.functions import Function, FunctionLanguage
+from delta_engine.models.functions import Function
 from delta_engine.sql.function_bodies import MAX_BODY_BYTES
 
 BODY = "if iban is None:\n    return None\nreturn iban.replace(' ', '')\n"
@@ -30,9 +30,15 @@ def clean_iban(project: Path, **changes: Any) -> Function:
     return Function("dev", "governance", "clean_iban", "string", declared_at=place, **arguments)
 
 
+def text_of(function: Function, project: Path) -> str:
+    read = file_text(function, project)
+    assert read is not None
+    return read.text
+
+
 def refusal_of(project: Path, **changes: Any) -> str:
     with pytest.raises(ConfigError) as caught:
-        with_body(clean_iban(project, **changes), project)
+        file_text(clean_iban(project, **changes), project)
     error = caught.value
     assert error.location is not None
     assert error.way_out or "cannot be read" in error.reason
@@ -40,44 +46,33 @@ def refusal_of(project: Path, **changes: Any) -> str:
 
 
 def test_a_body_is_read_from_the_file_beside_the_model(project: Path) -> None:
-    function = with_body(clean_iban(project), project)
-    assert function.body == BODY
-    assert function.body_file == "functions/clean_iban.py"
-    assert function.language is FunctionLanguage.PYTHON
-    assert function.declared_at is not None
-    assert function.declared_at.line == 7
+    path = project / "conf" / "models" / "functions" / "clean_iban.py"
+    assert file_text(clean_iban(project), project) == (path, "body", BODY)
 
 
 def test_an_inline_body_stays(project: Path) -> None:
     function = clean_iban(project, body_file=None, body="return iban")
-    assert with_body(function, project) is function
+    assert file_text(function, project) is None
 
 
 def test_a_path_may_lead_up_inside_the_project(project: Path) -> None:
     (project / "shared").mkdir()
     (project / "shared" / "f.sql").write_bytes(b"upper(x)\r\n|| 'a'")
-    function = with_body(clean_iban(project, body_file="../../shared/./f.sql"), project)
-    assert function.body == "upper(x)\n|| 'a'"
+    assert text_of(clean_iban(project, body_file="../../shared/./f.sql"), project) == "upper(x)\n|| 'a'"
 
 
 def test_a_project_may_be_reached_through_a_link(project: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(project)
-    assert with_body(clean_iban(link), link).body == BODY
+    assert text_of(clean_iban(link), link) == BODY
 
 
 def test_the_folder_may_be_the_current_one(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project)
-    assert with_body(clean_iban(Path()), Path()).body == BODY
+    assert text_of(clean_iban(Path()), Path()) == BODY
 
 
-def test_a_loaded_function_may_be_given_again(project: Path) -> None:
-    function = with_body(clean_iban(project), project)
-    assert with_body(function, project) == function
-
-
-def test_both_or_neither_body_is_refused(project: Path) -> None:
-    assert refusal_of(project, body="return 1") == "it has body and body_file"
+def test_a_model_without_a_text_is_refused(project: Path) -> None:
     assert refusal_of(project, body_file=None) == "it has no body"
 
 
@@ -137,4 +132,4 @@ def test_other_contents_are_refused(project: Path, data: bytes, reason: str) -> 
 def test_the_largest_body_is_read(project: Path) -> None:
     body = "return '" + "a" * (MAX_BODY_BYTES - 9) + "'"
     (project / "conf" / "models" / "functions" / "clean_iban.py").write_text(body, "utf-8")
-    assert with_body(clean_iban(project), project).body == body
+    assert text_of(clean_iban(project), project) == body

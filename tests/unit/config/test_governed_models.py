@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from delta_engine.config.loading import Declared, load_declared
+from delta_engine.config.loading import Declared, given_models, load_declared
 from delta_engine.config.model_edits import ModelEdit, edit_models, is_editable
 from delta_engine.config.model_format import formatted
 from delta_engine.config.settings import Settings, load_settings
-from delta_engine.errors import ConfigError, DeltaEngineError
+from delta_engine.errors import ConfigError, DeltaEngineError, SourceLocation
 from delta_engine.models import (
     AbacPolicy,
     Function,
@@ -193,6 +193,14 @@ def test_functions_and_policies_are_loaded_with_some_tables_too(project: Path, w
     assert not models.is_whole
     assert len(models.functions) == 2
     assert len(models.policies) == 1
+
+
+def test_a_loaded_function_may_be_given_again_but_not_another_body(project: Path) -> None:
+    function = replace(CLEAN_IBAN, body="", declared_at=SourceLocation("conf/models/functions.py", 1))
+    assert given_models([function], settings(project)).functions == (CLEAN_IBAN,)
+    assert given_models([replace(function, body=BODY)], settings(project)).functions == (CLEAN_IBAN,)
+    with pytest.raises(ConfigError, match="it has body and body_file"):
+        given_models([replace(function, body="return 1")], settings(project))
 
 
 def test_variables_are_filled_in_where_tables_take_them(project: Path, write: Write) -> None:

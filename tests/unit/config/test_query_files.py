@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from delta_engine.config.body_files import query_path, with_query
+from delta_engine.config.body_files import file_text
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models.views import View
 from delta_engine.sql.view_queries import submitted_query
@@ -23,23 +23,22 @@ def revenue(project: Path, **changes: Any) -> View:
 def test_a_query_is_read_from_the_file_beside_the_model(tmp_path: Path) -> None:
     (tmp_path / "views").mkdir()
     (tmp_path / "views" / "revenue.sql").write_bytes(b"\xef\xbb\xbf-- all\r\nSELECT 1 AS a;\r\n")
-    view = with_query(revenue(tmp_path), tmp_path)
-    assert submitted_query(view.query) == "SELECT 1 AS a"
-    assert view.query_file == "views/revenue.sql"
-    assert view.declared_at is not None
-    assert query_path(view, tmp_path) == tmp_path / "views" / "revenue.sql"
+    read = file_text(revenue(tmp_path), tmp_path)
+    assert read is not None
+    assert read.key == "query"
+    assert submitted_query(read.text) == "SELECT 1 AS a"
+    assert read.path == tmp_path / "views" / "revenue.sql"
 
 
 def test_an_inline_query_stays(tmp_path: Path) -> None:
     view = revenue(tmp_path, query_file=None, query="SELECT 1 AS a")
-    assert with_query(view, tmp_path) is view
+    assert file_text(view, tmp_path) is None
 
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
         ({"query_file": None}, "it has no query"),
-        ({"query": "SELECT 1 AS a", "query_file": "views.sql"}, "it has query and query_file"),
         ({"query_file": "missing.sql"}, "query_file 'missing.sql' cannot be read: No such file or directory"),
         ({"query_file": "../up.sql"}, "query_file '../up.sql' is outside of the project"),
         ({"query_file": "/etc/passwd"}, "query_file '/etc/passwd' is no relative path"),
@@ -48,9 +47,8 @@ def test_an_inline_query_stays(tmp_path: Path) -> None:
 def test_other_files_are_refused_with_the_place_of_the_view(
     tmp_path: Path, changes: Any, reason: str
 ) -> None:
-    (tmp_path / "views.sql").write_text("SELECT 2 AS a", "utf-8")
     with pytest.raises(ConfigError) as refusal:
-        with_query(revenue(tmp_path, **changes), tmp_path)
+        file_text(revenue(tmp_path, **changes), tmp_path)
     assert refusal.value.reason == reason
     assert refusal.value.location is not None
     assert refusal.value.way_out

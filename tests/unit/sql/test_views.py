@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from delta_engine.config.variables import substitute
 from delta_engine.models.functions import FunctionName
 from delta_engine.models.parts import QualifiedName
 from delta_engine.models.views import SchemaMode, View, ViewColumn, ViewName
@@ -23,6 +24,7 @@ from delta_engine.sql.view_queries import (
     read_relations,
     returned_columns,
     submitted_query,
+    with_names,
     without_names,
 )
 from tests.cases.golden_texts import assert_golden_lines
@@ -340,3 +342,32 @@ def test_tables_whose_columns_are_spread(query: str, spread: set[str]) -> None:
 )
 def test_columns_read_by_position(query: str, renamed: str | None) -> None:
     assert without_names(query, ORDERS, ["a", "b c"]) == renamed
+
+
+@pytest.mark.parametrize(
+    ("query", "filled"),
+    [
+        ("SELECT a FROM ${catalog}.s.t", "SELECT a FROM `my-dev`.s.t"),
+        ("SELECT a FROM `${catalog}`.`${schema}` . t_${n}", "SELECT a FROM `my-dev`.`gold` . t_7"),
+        ("SELECT ${catalog}.s.f(x) FROM ${catalog}.s.t", "SELECT `my-dev`.s.f(x) FROM `my-dev`.s.t"),
+        ("SELECT '${catalog}.s.t' -- ${catalog}.s.t", None),
+        ("SELECT `${catalog}.s.t` /* ${catalog}.s.t */, `a ${catalog}.s.t`", None),
+        ("SELECT ${n}, ${catalog}.t FROM a.b", None),
+        ("SELECT 1 FROM `a``$${b}`.s.t", "SELECT 1 FROM `a``${b}`.s.t"),
+    ],
+)
+def test_names_take_variables_and_nothing_else_does(query: str, filled: str | None) -> None:
+    variables = {"catalog": "my-dev", "schema": "gold", "n": "7"}
+    assert with_names(query, lambda name: substitute(name, variables, None)) == (filled or query)
+
+
+def test_a_query_spells_its_catalog_as_its_model_does() -> None:
+    query = (
+        "SELECT dev.s.f(o.dev.x.y, 'dev.s.t') FROM dev.s.t AS o JOIN `dev`.s.u JOIN devel.s.v JOIN a.dev.v"
+    )
+    spelled = (
+        "SELECT ${c}.s.f(o.dev.x.y, 'dev.s.t') FROM ${c}.s.t AS o JOIN `${c}`.s.u JOIN devel.s.v JOIN a.dev.v"
+    )
+    assert (
+        with_names(query, lambda name: name.replace("dev.", "${c}.") if name == "dev." else name) == spelled
+    )
