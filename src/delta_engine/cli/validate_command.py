@@ -7,6 +7,7 @@ from pathlib import Path
 
 from delta_engine.cli.terminal import Context, Ended, print_note, say
 from delta_engine.config.settings import load_settings
+from delta_engine.models import Function
 from delta_engine.orchestrate.project import load_project
 from delta_engine.orchestrate.validation_cache import valid_models
 from delta_engine.telemetry.context import utc_now
@@ -19,7 +20,7 @@ def validate_models(context: Context, tables: Sequence[str]) -> Ended:
     conf_dir, environment = context.place()
     if tables:
         project = load_project(conf_dir, environment, tables=tables)
-        count, doubts = len(project.selectable), [*body_doubts(project.functions)]
+        count, doubts = len(project.selectable), [*body_doubts(project.others_of(Function))]
     else:
         verdict = valid_models(conf_dir, environment)
         count, doubts = verdict.models, verdict.doubts

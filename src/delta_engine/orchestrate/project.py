@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from delta_engine.actions.policy import Allowance, Policy, Removed, matches_any
+from delta_engine.aspects import KINDS, kind_of
 from delta_engine.backends.capabilities import (
     DATABRICKS,
     DATABRICKS_SPARK,
@@ -27,7 +28,7 @@ from delta_engine.errors import (
     raise_all,
     unknown,
 )
-from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table
+from delta_engine.models import Schema, Securable, SecurableName, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.state.catalog_reader import Other, former_names
 from delta_engine.telemetry.context import spoken
@@ -45,6 +46,8 @@ from delta_engine.validation.validator import PlanValidator, RuleSet, add_user_r
 if TYPE_CHECKING:
     from delta_engine.plan_files.document import ChangedTables
 
+_Model = TypeVar("_Model", bound=Other)
+
 _CAPABILITIES: Final[Mapping[BackendType, Capabilities]] = {
     BackendType.DATABRICKS: DATABRICKS_SPARK,
     BackendType.WAREHOUSE: DATABRICKS,
@@ -61,9 +64,7 @@ class Project:
     Args:
         models: the selected models.
         rules: the engine's own and the project's.
-        schemas: the declared schemas; if only some models are selected, those of their tables.
-        functions: the selected functions.
-        policies: the selected policies.
+        others: the selected models of other kinds, and the schemas; if only some are selected, those of their tables.
         is_partial: whether models were left out.
         removed: the keys of the tables that a selection includes although no model declares them any more.
         declared_names: the keys of all declared tables, selected or not, and of their former names.
@@ -73,33 +74,25 @@ class Project:
     settings: Settings
     models: tuple[Table, ...]
     rules: RuleSet
-    schemas: tuple[Schema, ...] = ()
-    functions: tuple[Function, ...] = ()
-    policies: tuple[AbacPolicy, ...] = ()
+    others: tuple[Other, ...] = ()
     is_partial: bool = False
     removed: frozenset[str] = frozenset()
     declared_names: frozenset[str] = frozenset()
     contents: Mapping[Path, str] = field(default_factory=dict)
 
     @property
-    def selectable(self) -> tuple[Table | Function | AbacPolicy, ...]:
-        """The selected tables, functions and policies."""
-        return (*self.models, *self.functions, *self.policies)
-
-    @property
-    def synced_schemas(self) -> tuple[Schema, ...]:
-        """The schemas that a sync aligns: none if only some models are selected."""
-        return () if self.is_partial else self.schemas
-
-    @property
-    def others(self) -> tuple[Other, ...]:
-        """The schemas, and the selected functions and policies."""
-        return (*self.schemas, *self.functions, *self.policies)
+    def selectable(self) -> tuple[Table | Other, ...]:
+        """The selected models, without schemas."""
+        return (*self.models, *(model for model in self.others if not isinstance(model, Schema)))
 
     @property
     def synced_others(self) -> tuple[Other, ...]:
-        """The schemas, functions and policies that a sync aligns."""
-        return (*self.synced_schemas, *self.functions, *self.policies)
+        """The models of other kinds that a sync aligns: without schemas if only some models are selected."""
+        return tuple(model for model in self.others if not (self.is_partial and isinstance(model, Schema)))
+
+    def others_of(self, kind: type[_Model]) -> tuple[_Model, ...]:
+        """Return the models of another kind than tables."""
+        return tuple(model for model in self.others if isinstance(model, kind))
 
     @property
     def validator(self) -> PlanValidator:
@@ -145,9 +138,7 @@ def narrowed(project: Project, changed: ChangedTables) -> Project:
     return replace(
         project,
         models=models,
-        schemas=_schemas_of(models, project.schemas),
-        functions=(),
-        policies=(),
+        others=_others_of(models, project.others),
         is_partial=True,
         removed=frozenset(name.lower() for name in changed.removed) - project.declared_names,
     )
@@ -169,18 +160,17 @@ def make_project(
     settings = replace(settings, policy=_widened(settings.policy, allow))
     _refuse_table_removal(settings)
     declared = declared_models(settings, declare)
-    models, schemas = resolved(declared.tables), declared.schemas
+    models = resolved(declared.tables)
     project = Project(
         settings=settings, models=models, rules=load_rules(settings), contents=declared.contents
     )
-    others = (model for model in declared.models if not isinstance(model, Table))
+    others = [model for model in declared.models if not isinstance(model, Table)]
+    others.sort(key=lambda model: KINDS.index(kind_of(model)))
     raise_all(project.violations((*models, *others), is_whole=declared.is_whole))
     names = {model.key for model in models} | {name.key for model in models for name in former_names(model)}
     project = replace(
         project,
-        schemas=schemas,
-        functions=declared.functions,
-        policies=declared.policies,
+        others=tuple(others),
         is_partial=not declared.is_whole,
         declared_names=frozenset(names),
     )
@@ -188,7 +178,7 @@ def make_project(
 
 
 def selected(project: Project, globs: Sequence[str]) -> Project:
-    """Return a project with the tables, functions and policies that globs select.
+    """Return a project with the models that globs select.
 
     Raises:
         InvalidCommandError: a glob selects none of them.
@@ -205,16 +195,21 @@ def selected(project: Project, globs: Sequence[str]) -> Project:
     return replace(
         project,
         models=models,
-        schemas=_schemas_of(models, project.schemas),
-        functions=tuple(function for function in project.functions if function.qualified_name in chosen),
-        policies=tuple(policy for policy in project.policies if policy.qualified_name in chosen),
+        others=_others_of(models, project.others, chosen),
         is_partial=True,
     )
 
 
-def _schemas_of(models: Sequence[Table], schemas: Sequence[Schema]) -> tuple[Schema, ...]:
-    names = {f"{model.catalog_name}.{model.schema_name}".lower() for model in models}
-    return tuple(schema for schema in schemas if schema.key in names)
+def _others_of(
+    models: Sequence[Table], others: Sequence[Other], chosen: Collection[SecurableName] = ()
+) -> tuple[Other, ...]:
+    """Return the chosen ones of other kinds, and the schemas of the chosen tables."""
+    schemas = {parent.key for model in models for parent in model.qualified_name.parents}
+    return tuple(
+        other
+        for other in others
+        if (other.key in schemas if isinstance(other, Schema) else other.qualified_name in chosen)
+    )
 
 
 def declared_models(settings: Settings, declare: Callable[[Settings], Declared] = load_declared) -> Declared:

@@ -21,6 +21,7 @@ from delta_engine.config.loading import model_files, read_contents
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.local_files import UNDECODABLE, write_atomically
 from delta_engine.errors import ConfigError, engine_version
+from delta_engine.models import Function
 from delta_engine.models.open_struct import checksum_of
 from delta_engine.orchestrate.project import load_project
 from delta_engine.validation.function_rules import body_doubts
@@ -58,7 +59,7 @@ def valid_models(conf_dir: Path, environment: str) -> Verdict:
         _checksum(settings, project.contents),
         len(project.selectable),
         sorted(Path(os.path.relpath(file, settings.project_dir)).as_posix() for file in files),
-        [*body_doubts(project.functions)],
+        [*body_doubts(project.others_of(Function))],
     )
     if not settings.python_models and not settings.policy.rules:
         _write(path, verdict)

@@ -283,7 +283,7 @@ def _check_catalogs(
 
 
 def _schemas_of(project: Project) -> list[SchemaName]:
-    models: list[Schema | Function] = [*project.schemas, *project.functions]
+    models: list[Schema | Function] = [*project.others_of(Schema), *project.others_of(Function)]
     return [SchemaName(model.catalog_name, model.schema_name) for model in models]
 
 

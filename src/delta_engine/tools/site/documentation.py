@@ -10,7 +10,7 @@ from delta_engine.deployment.definitions import config_checksum
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.errors import DeltaEngineError
-from delta_engine.models import Function, Table
+from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
 from delta_engine.orchestrate.project import Project
@@ -19,7 +19,6 @@ from delta_engine.tools.site.documented import (
     Applied,
     DeploymentFacts,
     Documentation,
-    Documented,
     DocumentedStatus,
     SourceLinks,
 )
@@ -51,9 +50,9 @@ def document_project(
     return Documentation(
         environment=project.settings.environment,
         tables=tuple(sorted(project.models, key=_sort_key)),
-        functions=tuple(sorted(project.functions, key=_sort_key)),
-        policies=tuple(sorted(project.policies, key=lambda policy: policy.key)),
-        schemas={schema.key: schema for schema in project.schemas},
+        functions=tuple(sorted(project.others_of(Function), key=_sort_key)),
+        policies=tuple(sorted(project.others_of(AbacPolicy), key=lambda policy: policy.key)),
+        schemas={schema.key: schema for schema in project.others_of(Schema)},
         deployment=_facts(state) if state else None,
         why_not_applied=why_not_applied,
         applied={resource_key(model.qualified_name): applied(model, state) for model in project.selectable}
@@ -109,7 +108,7 @@ def with_found_drift(documentation: Documentation, report: DriftReport) -> Docum
     )
 
 
-def applied(model: Documented, state: DeploymentState) -> Applied:
+def applied(model: Securable, state: DeploymentState) -> Applied:
     """Return what the deployment state says of a model, with the drift that it recorded last."""
     record = state.resources.get(resource_key(model.qualified_name))
     if record is None or record.applied is None:
