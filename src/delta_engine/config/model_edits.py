@@ -21,7 +21,7 @@ from delta_engine.config.body_files import body_of, text_file, text_key
 from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.loading import models_of_text
 from delta_engine.config.model_text import fields_of, written_values
-from delta_engine.config.variables import escaped, fill_in, spelled
+from delta_engine.config.variables import escaped, fill_in, spelled, spellings_in
 from delta_engine.config.yaml_documents import read_untouched
 from delta_engine.config.yaml_edits import EntryEditor
 from delta_engine.config.yaml_layout import (
@@ -151,15 +151,11 @@ def _edited_texts(
             continue
         if not is_same:
             refusals.append(_changed_since(before))
-        body = str(getattr(spelled(after, _spelled_in(text, after, settings.variables)), key))
+        spellings = spellings_in(text, settings.variables)
+        catalog = spellings.get(after.catalog_name, escaped(after.catalog_name))
+        body = str(getattr(spelled(after, catalog, spellings), key))
         body += "\n" if text.endswith("\n") and not body.endswith("\n") else ""
         yield path, (body.replace("\n", "\r\n") if "\r\n" in text else body).encode()
-
-
-def _spelled_in(text: str, model: Securable, variables: Mapping[str, str]) -> str:
-    """Return a model's catalog as a text spells it: as the variable with its value, if the text has one."""
-    spellings = (f"${{{name}}}" for name, value in variables.items() if value == model.catalog_name)
-    return next((spelling for spelling in spellings if spelling in text), escaped(model.catalog_name))
 
 
 def _is_renamed(before: Securable, after: Securable) -> bool:
@@ -187,7 +183,7 @@ def _edited_lines(lines: str, file: str, edits: Sequence[ModelEdit], settings: S
             raise _refusal(edit, "it is edited twice at once")
         places[place] = as_written(edit, model)
     try:
-        new_lines = edit_text(lines, file, places)
+        new_lines = edit_text(lines, file, places, settings.variables)
         outcome = models_of_text(new_lines, file, settings)
     except RefusedError as error:
         raise _unsafe(edits, f"it would be refused: {error.refusals[0].reason}") from error
@@ -197,7 +193,7 @@ def _edited_lines(lines: str, file: str, edits: Sequence[ModelEdit], settings: S
     return new_lines
 
 
-def edit_text(text: str, file: str, edits: Mapping[Place, ModelEdit]) -> str:
+def edit_text(text: str, file: str, edits: Mapping[Place, ModelEdit], variables: Mapping[str, str]) -> str:
     """Return a model file's text with edits; all other entries stay byte for byte.
 
     Raises UnusualLayoutError if the layout does not allow the edit, or the edit would lose a comment.
@@ -216,7 +212,7 @@ def edit_text(text: str, file: str, edits: Mapping[Place, ModelEdit]) -> str:
             splice
             for place, edit in changed.items()
             if edit.after is not None
-            for splice in _splices(source, models.items[place], edit, edit.after)
+            for splice in _splices(source, models.items[place], edit, edit.after, variables)
         ]
         kept = [place for place in places if place not in changed or changed[place].after is not None]
         if not kept and not models.is_flow:
@@ -229,7 +225,9 @@ def edit_text(text: str, file: str, edits: Mapping[Place, ModelEdit]) -> str:
     return result if text.endswith("\n") else result.removesuffix("\n")
 
 
-def _splices(text: str, node: Node, edit: ModelEdit, after: Securable) -> Iterator[Splice]:
+def _splices(
+    text: str, node: Node, edit: ModelEdit, after: Securable, variables: Mapping[str, str]
+) -> Iterator[Splice]:
     if after == edit.before:
         return iter(())
     name = node.pair("name")
@@ -240,8 +238,9 @@ def _splices(text: str, node: Node, edit: ModelEdit, after: Securable) -> Iterat
     ):
         raise UnusualLayoutError("its name has a variable")
     spelling = _spelled_catalog(node, after)
+    others = spellings_in(text[node.start : node.end], variables) if text_key(after) else {}
     before_values, after_values = (
-        written_values(fields_of(model), spelled(model, spelling)) for model in (edit.before, after)
+        written_values(fields_of(model), spelled(model, spelling, others)) for model in (edit.before, after)
     )
     return EntryEditor(text, edit.renames).splices(node, before_values, after_values)
 

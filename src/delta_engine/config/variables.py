@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from delta_engine.aspects import COLUMN_FACETS
@@ -83,15 +84,27 @@ def fill_in(model: SomeModel, variables: Mapping[str, str]) -> SomeModel:
         raise ConfigError(str(error), **about, location=place) from None
 
 
-def spelled(model: SomeModel, catalog: str) -> SomeModel:
-    """Return a model as a file spells it, with its spelling of the catalog, so that `fill_in` restores the model."""
-    prefix = f"{model.catalog_name}."
+def spelled(model: SomeModel, catalog: str, others: Mapping[str, str] = MappingProxyType({})) -> SomeModel:
+    """Return a model as a file spells it, so that `fill_in` restores the model.
+
+    Args:
+        catalog: the file's spelling of the model's catalog.
+        others: the file's spellings of other catalogs.
+    """
+    spellings = {
+        f"{name}.": f"{spelling}." for name, spelling in {**others, model.catalog_name: catalog}.items()
+    }
 
     def name(text: str) -> str:
-        is_within = bool(model.catalog_name) and text.startswith(prefix)
-        return f"{catalog}.{escaped(text.removeprefix(prefix))}" if is_within else escaped(text)
+        prefix = next((prefix for prefix in spellings if prefix != "." and text.startswith(prefix)), "")
+        return f"{spellings.get(prefix, '')}{escaped(text.removeprefix(prefix))}"
 
     return with_texts(model, names=name, values=escaped)
+
+
+def spellings_in(text: str, variables: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the references of a text to variables, by their values."""
+    return {variables[name]: f"${{{name}}}" for name in sorted(variables) if f"${{{name}}}" in text}
 
 
 def escaped(text: str) -> str:
