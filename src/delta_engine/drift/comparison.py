@@ -93,6 +93,16 @@ def with_new_names(resource: SomeCompared, renames: Renames) -> SomeCompared:
     return _with_changes(replace(resource, renames=renames))
 
 
+def differences_of(resource: ComparedResource) -> tuple[Difference, ...]:
+    """Return how an existing securable differs from what was applied, as far as no history is needed."""
+    return (*resource.changes, *_reordered(resource))
+
+
+def is_known(resource: ComparedResource) -> bool:
+    """Whether it is known what runs of the engine did to it."""
+    return not resource.record.is_half_done or bool(resource.attempted)
+
+
 def drift_of(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return the drift of an existing securable, without what the catalog only shows late."""
     everything = (*_renamed(resource), *unexplained(resource), *_reordered(resource))

@@ -26,6 +26,7 @@ from delta_engine.drift.comparison import (
     accepted_key,
     drift_key,
     drift_of,
+    is_known,
     may_be_renamed,
     with_new_names,
 )
@@ -86,7 +87,7 @@ class DriftDetector:
 
         Half-done changes of a run are not drift. Entries of the policy expire at `now`, the time of the snapshot.
         """
-        suspects = [resource for resource in records if _is_known(resource) and self._is_suspect(resource)]
+        suspects = [resource for resource in records if is_known(resource) and self._is_suspect(resource)]
         versions = self._current_versions(suspects)
         commits = self._commits(suspects, versions)
         detected = (
@@ -247,11 +248,6 @@ class DriftDetector:
 
 def _schema_key(name: QualifiedName) -> tuple[str, str]:
     return name.catalog.lower(), name.schema.lower()
-
-
-def _is_known(resource: ComparedResource) -> bool:
-    """Whether it is known what runs of the engine did to it."""
-    return not resource.record.is_half_done or bool(resource.attempted)
 
 
 def _differences(resource: ComparedResource) -> tuple[Difference, ...]:

@@ -27,11 +27,10 @@ from delta_engine.deployment.definitions import (
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import noted, unmanaged_table
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
-from delta_engine.drift.comparison import still_accepted, unexplained
+from delta_engine.drift.comparison import differences_of, drift_of, is_known, still_accepted
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.models import Function, QualifiedName, SchemaName, Securable, SecurableName, Table
 from delta_engine.ownership.recorded import (
-    HALF_DONE,
     AnyRecord,
     Failure,
     Kept,
@@ -261,26 +260,20 @@ def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedR
     accepted = still_accepted(compared)
     if accepted != record.accepted:
         record = replace(record, accepted=accepted)
-    if not compared.changes:
+    differences = differences_of(compared)
+    if not differences:
         return _seen(record, lag=())
     checksum = schema_checksum(state_now.columns) if isinstance(state_now, TableState) else None
-    drift = _documented(unexplained(compared)) if compared.attempted else ()
-    if drift:
-        return _seen(record, failure=record.failure, drift=drift, actual_checksum=checksum)
-    changes = _documented(compared.changes)
-    if record.is_half_done or _is_lag(record, changes):
-        return _seen(record, failure=record.failure, explained=changes, actual_checksum=checksum)
-    return _seen(record, drift=changes, actual_checksum=checksum)
+    if is_known(compared) and (drift := _documented(drift_of(compared))):
+        failure = record.failure if compared.attempted else None
+        return _seen(record, failure=failure, drift=drift, actual_checksum=checksum)
+    explained = _documented(differences)
+    return _seen(record, failure=record.failure, explained=explained, actual_checksum=checksum)
 
 
 def _has_tables(name: SecurableName, observed: CatalogState) -> bool:
     """Whether it is a schema with tables in the snapshot: undeclared schemas are not read themselves."""
     return isinstance(name, SchemaName) and name.parts in observed.schemas
-
-
-def _is_lag(record: AnyRecord, changes: tuple[RecordedDifference, ...]) -> bool:
-    """Whether the catalog still shows only late what the last apply did."""
-    return record.status in HALF_DONE and set(changes) <= set(record.lag)
 
 
 def _seen(

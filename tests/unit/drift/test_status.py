@@ -112,6 +112,27 @@ def test_a_changed_table_is_drifted_and_says_how() -> None:
     assert with_orders(with_orders(state, changed), as_applied()).resources == state.resources
 
 
+def test_another_order_of_columns_is_drift_in_the_state_as_in_the_report() -> None:
+    state = deployment_state(WORKED_MODEL)
+    state = state.with_resources({KEY: replace(state.resources[KEY], column_order=())})
+    synced = with_orders(state, replace(as_applied(), columns=as_applied().columns[::-1]))
+    (difference,) = synced.resources[KEY].drift
+    assert (synced.resources[KEY].status, difference.field) == (Status.DRIFTED, "column order")
+    assert with_orders(synced, as_applied()).resources == state.resources
+
+
+def test_what_the_catalog_shows_late_is_no_drift_next_to_drift_or_after_it() -> None:
+    late = RecordedDifference(field="table comment", expected="'Orders table'", actual="'old'")
+    record = replace(applied(WORKED_MODEL, Status.UNKNOWN), lag=(late,))
+    state = deployment_state().with_resources({KEY: record})
+    still_late = replace(as_applied(), table_comment="old")
+    drifted = with_orders(state, replace(still_late, table_properties={}))
+    assert "table comment" not in {difference.field for difference in drifted.resources[KEY].drift}
+    assert drifted.resources[KEY].status is Status.DRIFTED
+    undone = with_orders(drifted, still_late).resources[KEY]
+    assert (undone.status, undone.drift, undone.explained) == (Status.UNKNOWN, (), (late,))
+
+
 def test_what_was_not_read_is_left_as_it_is() -> None:
     state = deployment_state(WORKED_MODEL, orders(name="other"))
     synced = synchronized(state, CatalogState(tables={ORDERS.key: ABSENT}), managed=None)
