@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from delta_engine.errors import StatementError
-from delta_engine.models import Column
 from delta_engine.models.functions import Function, FunctionLanguage, FunctionName, Parameter
 from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
 from delta_engine.sql.functions import (
@@ -28,6 +27,7 @@ from delta_engine.state.policy_states import policy_state_of
 from delta_engine.state.unity_catalog.policy_descriptions import described_policy, shown_policies
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.fakes.unity_catalog.stored_values import Seen, StoredValues
 from tests.fakes.unity_catalog.visibility import Fact, Reader, Sight, facts, untold, view
 
 ORDERS = "dev.silver.orders"
@@ -370,8 +370,23 @@ def test_what_a_state_tells_has_to_follow_from_one_side(
 
 
 def test_facts_follow_values_into_other_columns(catalog: FakeUnityCatalog) -> None:
-    catalog.run(f"ALTER TABLE {ORDERS} ADD COLUMNS (`copy` STRING)")
+    added = f"ALTER TABLE {ORDERS} ADD COLUMNS (`copy` STRING)"
+    catalog.run(added)
     seen = view(catalog, ORDERS, STRANGER)
-    assert Column("copy", "string").key in seen.sights
-    held = {"id": frozenset({"id"}), "mail": frozenset({"mail"}), "copy": frozenset({"mail"})}
-    assert facts(seen, held) == {Fact("TRUE", frozenset({"id"})), Fact("TRUE", frozenset({"mail"}))}
+    stored = StoredValues.first(["id", "mail", "region"]).after(added)
+    told = {Fact("TRUE", frozenset({name})) for name in ("id", "mail", "region")}
+    assert facts(seen, stored) == told
+    filled = stored.after(f"UPDATE {ORDERS} SET `copy` = coalesce(`copy`, upper(mail)) WHERE TRUE")
+    assert facts(seen, filled) == told | {Fact("TRUE", frozenset({"mail"}), "UPPER(`mail`)")}
+
+
+def test_a_principal_stores_what_it_sees() -> None:
+    stored = StoredValues.first(["mail"])
+    fill = f"UPDATE {ORDERS} SET `mail` = coalesce(`mail`, 'none') WHERE TRUE"
+    assert stored.after(fill, Seen({"mail": "'***'"})).columns == {"mail": "COALESCE('***', 'none')"}
+    rows = stored.after(fill, Seen({"mail": "`mail`"}, "`mail` = 'DE'")).columns
+    assert rows == {"mail": "CASE WHEN `mail` = 'DE' THEN COALESCE(`mail`, 'none') ELSE `mail` END"}
+    renamed = stored.after(f"ALTER TABLE {ORDERS} RENAME COLUMN `mail` TO `former`")
+    assert renamed.columns == {"former": "`mail`"}
+    rewrite = f"CREATE OR REPLACE TABLE {ORDERS} USING delta AS SELECT * FROM {ORDERS}"
+    assert renamed.after(rewrite, Seen({"former": "'***'"})).columns == {"former": "'***'"}

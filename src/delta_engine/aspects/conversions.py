@@ -103,8 +103,8 @@ def is_reserved(column: Column) -> bool:
 def set_aside(observed: TableState, model: Table | None = None) -> tuple[TableState, Mapping[str, Progress]]:
     """Return a table as its readers know it, and the progress of its conversions by column key.
 
-    Reserved columns that fit no conversion stay in the table, as do those of a swap that was interrupted if the model
-    has the column no more: it is dropped under these names.
+    Reserved columns that fit no conversion stay in the table, as do those of a conversion that was interrupted if the
+    model has the column no more: they are dropped under these names.
     """
     there = {column.key: column for column in observed.columns}
     declared = _declared(model) if model is not None and model.is_about(Part.COLUMNS) else None
@@ -114,15 +114,17 @@ def set_aside(observed: TableState, model: Table | None = None) -> tuple[TableSt
     for column in filter(is_reserved, observed.columns):
         key = column.key.removeprefix(NEW_PREFIX).removeprefix(OLD_PREFIX)
         new, old = there.get(new_name(key)), there.get(old_name(key))
+        if declared is not None and key not in declared:
+            continue
         match (key in there, new, old):
             case (True, Column(), None):
                 progress[key] = Progress(stage=ConversionStage.FILLING, new=new)
                 hidden.add(new_name(key))
-            case (False, Column(), Column()) if declared is None or key in declared:
+            case (False, Column(), Column()):
                 progress[key] = Progress(stage=ConversionStage.SWAPPING, new=new, old=old)
                 hidden.add(new_name(key))
                 former[old_name(key)] = column.name[len(OLD_PREFIX) :]
-            case (True, None, Column()) if declared is None or key in declared:
+            case (True, None, Column()):
                 progress[key] = Progress(stage=ConversionStage.SWAPPED, old=old)
                 hidden.add(old_name(key))
     if not progress:

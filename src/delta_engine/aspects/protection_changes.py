@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 from delta_engine.actions import PHASE_ORDER, Action, Align, AlignTable, Create, Drop, Phase, TablePlan
+from delta_engine.aspects.backfill_actions import AbandonConversion, DropFormerColumn, ExpandColumn
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldDrop
 from delta_engine.aspects.function_definition import COMMENT_FACET, ReplaceFunction
@@ -22,6 +23,7 @@ from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.aspects.tags import SetColumnTags, SetTableTags, UnsetColumnTags, UnsetTableTags
 from delta_engine.models import (
     AbacPolicy,
+    Column,
     ColumnMask,
     FunctionName,
     PolicyName,
@@ -42,7 +44,7 @@ class Direction(IntEnum):
 
 _RIGHTS: Final = (GrantPrivileges, RevokePrivileges)
 _READS: Final = frozenset({"SELECT", ALL_PRIVILEGES})
-_DROPS: Final = (ColumnDrop, FieldDrop)
+_DROPS: Final = (ColumnDrop, FieldDrop, DropFormerColumn)
 
 
 def direction(action: Action) -> Direction | None:
@@ -55,7 +57,9 @@ def direction(action: Action) -> Direction | None:
             return Direction.STRENGTHENS if is_new else Direction.UNKNOWN
         case RevokePrivileges() if reads(action):
             return Direction.STRENGTHENS
-        case ColumnDrop() | FieldDrop():  # its values are seen no more
+        case ColumnDrop() | FieldDrop() | DropFormerColumn() | AbandonConversion():
+            return Direction.STRENGTHENS  # its values are seen no more
+        case ExpandColumn(present=Column()):  # it drops the column of an earlier run
             return Direction.STRENGTHENS
         case UnsetColumnTags(before_drop=True):  # the drop follows before policies see it
             return None

@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from delta_engine.actions import Action, Align, AlignTable, Create, Drop, TablePlan
+from delta_engine.aspects.backfill_actions import DropFormerColumn
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.columns import ColumnDrop, FieldDrop
 from delta_engine.aspects.function_definition import ReplaceFunction
@@ -234,18 +235,20 @@ class _Table:
         needed = needed_before_drops(align) if align else ()
         if align is None or not needed:
             return
-        column = min(map(str, self.dropped), default=None)
+        hiding = {*self.dropped, *(drop.path[0].lower() for drop in align.of_type(FieldDrop))}
+        hiding |= {drop.name.lower() for drop in align.of_type(DropFormerColumn)}
+        column = min(map(str, hiding), default=None)
         if any(isinstance(action, SetRowFilter | DropRowFilter) for action in needed):
             reason = "a row filter that reads dropped columns would go first, and more rows would show them"
             yield Problem(
                 reason, "Drop or replace the row filter first, and the column with a later sync.", column
             )
-        hiding = {None, *self.dropped, *(drop.path[0].lower() for drop in align.of_type(FieldDrop))}
         for effect in effects:
             is_own = effect.is_tag and effect.targets <= self.dropped
             is_early = effect.direction is not Direction.STRENGTHENS and not (effect.comes_last or is_own)
-            if is_early and not hiding.isdisjoint(effect.targets | effect.passing):
-                reason = f"{effect.what} would show more of what the plan drops, and other changes precede the drop"
+            if is_early and not (hiding | {None}).isdisjoint(effect.targets | effect.passing):
+                reason = f"{effect.what} would show more of the values that the plan drops"
+                reason += ", and other changes precede the drop"
                 yield Problem(reason, f"Sync the rest first, and {effect.what} afterwards.", column)
 
     def _of_action(self, action: Action) -> Iterator[Effect]:

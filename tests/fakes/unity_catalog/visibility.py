@@ -11,17 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import sqlglot
-from sqlglot import exp
-
-from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.sql.text import quote_ident
 from tests.fakes.unity_catalog import functions, policies
 from tests.fakes.unity_catalog.catalog import FakeUnityCatalog
-from tests.fakes.unity_catalog.exposure import Held
 from tests.fakes.unity_catalog.policies import Policy
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.stored import Stored
+from tests.fakes.unity_catalog.stored_values import StoredValues, is_bare, origins, shown_by
 
 ALL_ROWS = "TRUE"
 NO_ROWS = "FALSE"
@@ -72,23 +68,20 @@ class View:
     refusal: str = ""
 
 
-def facts(seen: View, held: Held | None = None) -> frozenset[Fact]:
-    """Return what a view tells of stored values.
+def facts(seen: View, stored: StoredValues | None = None) -> frozenset[Fact]:
+    """Return what a view tells of values.
 
     Args:
-        held: by column the columns, by first names, whose values it holds; None if each holds its own.
+        stored: what the columns hold; None if each holds its first values.
     """
     learned: set[Fact] = set()
     for sight in seen.sights.values():
-        names = _columns(sight.value)
-        held_by = names if held is None else frozenset().union(*(held.get(name, ()) for name in names))
-        origins = frozenset(held_by)
-        if sight.rows == NO_ROWS or not origins:
+        value, rows = sight.value, sight.rows
+        if stored is not None:
+            value, rows = stored.value_of(value), stored.value_of(rows)
+        if rows == NO_ROWS or not origins(value):
             continue
-        if _is_bare(sight.value):
-            learned |= {Fact(sight.rows, frozenset({origin})) for origin in origins}
-        else:
-            learned.add(Fact(sight.rows, origins, sight.value))
+        learned |= {Fact(rows, origins(part), "" if is_bare(part) else part) for part in shown_by(value)}
     return frozenset(learned)
 
 
@@ -218,13 +211,3 @@ def _computed(catalog: FakeUnityCatalog, call: _Call, reader: Reader) -> str:
 
 def _column(name: str) -> str:
     return quote_ident(name.lower())
-
-
-def _columns(value: str) -> set[str]:
-    tree = sqlglot.parse_one(value, dialect=databricks_dialect())
-    return {column.name for column in tree.find_all(exp.Column)}
-
-
-def _is_bare(value: str) -> bool:
-    """Whether a value is that of a column alone."""
-    return isinstance(sqlglot.parse_one(value, dialect=databricks_dialect()).unnest(), exp.Column)

@@ -271,6 +271,20 @@ def test_a_half_done_conversion_looks_as_its_readers_know_it(
     )
 
 
+@pytest.mark.parametrize("columns", [(ID, AMOUNT, NEW), (ID, OLD, NEW), (ID, OLD, AMOUNT)])
+def test_all_columns_of_a_half_done_conversion_are_dropped_with_their_column(
+    columns: tuple[Column, ...],
+) -> None:
+    model = orders(ID)
+    assert set_aside(TableState(columns=columns), model) == (TableState(columns=columns), {})
+    record = Recorded.of(orders(ID, AMOUNT), attempted=(orders(ID, AMOUNT),))
+    observed = catalog_of([model], TableState(columns=columns))
+    plan = TablePlanner().plan([model], observed, {model.key: record})
+    assert [drop.observed.key for drop in plan.align_tables[0].of_type(ColumnDrop)] == [
+        column.key for column in columns[1:]
+    ]
+
+
 @pytest.mark.parametrize(
     ("record", "is_filled"),
     [

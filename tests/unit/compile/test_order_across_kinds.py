@@ -23,7 +23,9 @@ from delta_engine.models import (
     RowFilter,
     Schema,
     Table,
+    Using,
 )
+from delta_engine.models.types import AtomicType
 from delta_engine.ownership.recorded import Recorded, resource_key
 from delta_engine.state.function_states import ABSENT_FUNCTION, function_state_of
 from delta_engine.state.policy_states import ABSENT_POLICY, policy_state_of
@@ -238,6 +240,32 @@ def test_a_column_is_dropped_before_its_function_shows_more_and_a_schema_is_gran
     granted = TablePlanner().plan([Schema("dev", "silver", grants={"bob": ("SELECT",)})], catalog([], []))
     statements = short(compiled(TablePlan((*granted.changes, *plan.changes))))
     assert [statement.split()[0] for statement in statements][-3:] == ["ALTER", "CREATE", "GRANT"]
+
+
+NUMBER = replace(REGION, data_type=AtomicType("int"), using=Using("length(region)"))
+HALF_DONE = orders(REGION, Column("delta_engine_new_region", "int"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "drop"),
+    [
+        (orders(REGION), orders(NUMBER), "ALTER TABLE orders DROP COLUMNS (delta_engine_old_region)"),
+        (HALF_DONE, orders(REGION), "ALTER TABLE orders DROP COLUMNS (delta_engine_new_region)"),
+        (
+            HALF_DONE,
+            orders(replace(NUMBER, data_type=AtomicType("bigint"))),
+            "ALTER TABLE orders DROP COLUMNS (delta_engine_new_region)",
+        ),
+    ],
+    ids=["a conversion", "one that is abandoned", "one to another type"],
+)
+def test_rights_to_read_a_schema_come_after_values_that_a_conversion_drops(
+    before: Table, after: Table, drop: str
+) -> None:
+    granted = TablePlanner().plan([Schema("dev", "silver", grants={"bob": ("SELECT",)})], catalog([], []))
+    plan = plan_from([before], [after])
+    statements = short(compiled(TablePlan((*granted.changes, *plan.changes))))
+    assert statements.index(drop) < statements.index("GRANT SELECT ON SCHEMA dev.silver TO bob")
 
 
 def test_a_clustering_column_leaves_the_clustering_before_it_is_dropped_and_a_filter_goes() -> None:

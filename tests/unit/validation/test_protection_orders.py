@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,12 @@ import pytest
 
 from delta_engine.actions import Align, AlignTable, Create, Drop, TablePlan
 from delta_engine.aspects.aspect import EntryChange
+from delta_engine.aspects.backfill_actions import (
+    DropFormerColumn,
+    FillColumn,
+    FillSwappedColumn,
+    SwapColumn,
+)
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.function_definition import ReplaceFunction
@@ -29,7 +36,9 @@ from delta_engine.models import (
     QualifiedName,
     RowFilter,
     SchemaName,
+    Using,
 )
+from delta_engine.models.types import AtomicType
 from delta_engine.state.function_states import function_state_of
 from delta_engine.state.policy_states import policy_state_of
 from delta_engine.state.states import CatalogState, TableState
@@ -109,6 +118,14 @@ TAG = EntryChange("pii", "phone", None)
 SET, UNSET = SetColumnTags("phone", (TAG,)), UnsetColumnTags("phone", (("pii", "phone"),))
 GRANT = GrantPrivileges("hr", ("SELECT",))
 TO_HR = policy(to=["hr"])
+NUMBER = Column("number", "string")
+LENGTH = replace(NUMBER, data_type=AtomicType("int"), using=Using("length(number)"))
+CONVERSION = (
+    FillColumn("number", LENGTH.data_type, "length(number)", is_converted=True),
+    SwapColumn(LENGTH, NUMBER),
+    FillSwappedColumn("number", LENGTH.data_type, "length(number)"),
+    DropFormerColumn("number"),
+)
 COVERED = snapshot(MAIL, BARE, policies=(policy(),))
 NEGATED = policy(match={"c": "NOT has_tag('open')"}, protection=PolicyMask("dev.g.mask", "c"))
 
@@ -172,6 +189,16 @@ UNSAFE: dict[str, tuple[Any, ...]] = {
         snapshot(Column("phone", "string", tags=TAGGED, mask=OTHER), FAX, policies=(policy(),)),
         table(ColumnDrop(PHONE), RevokePrivileges("hr", ("SELECT",))),
     ),
+    "a conversion and another filter of a policy": (
+        snapshot(NUMBER, PHONE, policies=(ROWS,)),
+        table(*CONVERSION),
+        replaced(ROWS, policy("rows", protection=PolicyFilter("dev.g.other", ["c"])), "filter"),
+    ),
+    "the end of a conversion and the body of a mask": (
+        snapshot(replace(NUMBER, tags=TAGGED), policies=(policy(),)),
+        table(*CONVERSION[2:]),
+        body("inner"),
+    ),
     "functions that change places": (
         MASKED,
         table(SWAP),
@@ -182,6 +209,21 @@ UNSAFE: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 SAFE: dict[str, tuple[Any, ...]] = {
+    "a conversion and the drop of a policy": (
+        snapshot(NUMBER, PHONE, policies=(ROWS,)),
+        table(*CONVERSION, GRANT),
+        Drop(ROWS.qualified_name),
+    ),
+    "a conversion and a new policy": (
+        snapshot(NUMBER, PHONE, policies=(ROWS,)),
+        table(*CONVERSION),
+        Create(policy()),
+    ),
+    "a conversion and the body of another column's mask": (
+        snapshot(NUMBER, PHONE, policies=(policy(),)),
+        table(*CONVERSION),
+        body("inner"),
+    ),
     "no change": (GOVERNED,),
     "one body": (GOVERNED, body("inner")),
     "a body of two tables": (GOVERNED, body("mask", "upper(v)"), body("other")),
