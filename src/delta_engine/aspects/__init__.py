@@ -51,6 +51,7 @@ from delta_engine.aspects.aspect import (
     RenderContext,
     Requirement,
     Right,
+    Sign,
 )
 from delta_engine.aspects.comparison import AnyComparison, Comparison, bare_column
 from delta_engine.aspects.facet import Facet
@@ -366,6 +367,13 @@ def is_text(difference: Difference) -> bool:
     """Whether it is of a text that a platform may show in other words."""
     action = difference.action
     return isinstance(action, _DEFINITIONS) and _TEXTS.issuperset(action.parts)
+
+
+def follows_create(difference: Difference) -> bool:
+    """Whether it is what a statement after CREATE has yet to do, if it is of a securable that was just created."""
+    if difference.action is None or not _ASPECT_OF[type(difference.action)].completes_create:
+        return False
+    return difference.change.sign is Sign.ADDED or isinstance(difference.action, owner.ChangeOwner)
 
 
 _DEFINITIONS: Final = (function_definition.ReplaceFunction, policy_definition.ReplacePolicy)

@@ -49,12 +49,19 @@ def declared_by(records: Mapping[str, Recorded[_Model]]) -> dict[str, _Model]:
     return {key: model for key, model in declared.items() if model is not None}
 
 
+@no_garbage_collection()
+def last_models(records: Mapping[str, Recorded[_Model]]) -> dict[str, _Model]:
+    """Return the models that were applied last, or attempted last where no run finished, by their keys."""
+    models = {key: record.last_model for key, record in records.items()}
+    return {key: model for key, model in models.items() if model is not None}
+
+
 def undeclared_others(declared: Iterable[Other], state: DeploymentState | None) -> tuple[Other, ...]:
-    """Return the functions and policies that were applied and that no model declares."""
+    """Return the functions and policies that were applied or attempted, and that no model declares."""
     names = {resource_key(model.qualified_name) for model in declared}
-    applied = declared_by(other_records(state))
+    recorded = last_models(other_records(state))
     return tuple(
-        model for key, model in applied.items() if key not in names and not isinstance(model, Schema)
+        model for key, model in recorded.items() if key not in names and not isinstance(model, Schema)
     )
 
 

@@ -146,6 +146,18 @@ def unfinished(
     )
 
 
+def created(record: AnyRecord, model: Securable) -> AnyRecord:
+    """Return the record of what an unfinished run created as a model says; its attempts stay."""
+    applied = keep(model)
+    return replace(
+        record,
+        applied=applied,
+        deployed_at=record.change.at if record.change else None,
+        config_checksum=canonical_checksum(applied.definition),
+        schema_checksum=schema_checksum(model.columns) if isinstance(model, Table) else None,
+    )
+
+
 def unapplied(name: SecurableName) -> AnyRecord:
     """Return the record of a securable that no run has applied."""
     return Recorded(name, dependencies=tuple(map(resource_key, name.parents)))

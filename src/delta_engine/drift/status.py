@@ -25,7 +25,7 @@ from delta_engine.deployment.definitions import (
     schema_checksum,
 )
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.resources import noted, unmanaged_table
+from delta_engine.deployment.resources import created, noted, unmanaged_table
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
 from delta_engine.drift.comparison import differences_of, drift_of, is_known, still_accepted
 from delta_engine.drift.drifted_resources import ComparedResource
@@ -76,6 +76,36 @@ def synchronize(
     if resources == state.resources:
         return state
     return state.compared(resources, at=now)
+
+
+def with_settled_creations(
+    state: DeploymentState, undeclared: Iterable[SecurableName], observed: CatalogState, policy: Policy
+) -> DeploymentState:
+    """Return a document in which no undeclared function or policy, and no table that a run created, is only attempted.
+
+    A run can end between a creation and its record. What exists was applied if it is as the run attempted it, and may
+    be another principal's otherwise.
+    """
+    records = dict(state.resources)
+    for name in undeclared:
+        record, present = records.get(resource_key(name)), observed.of(name)
+        if record is None or record.applied is not None or present is None:
+            continue
+        attempts = reversed(record.attempts) if record.is_begun_creation and present.exists else ()
+        made = [model for kept in attempts for model in _made_from(kept.model, present, policy)]
+        if made:
+            records[record.key] = created(record, made[0])
+        elif not isinstance(name, QualifiedName):  # `_with_unmanaged` settles tables
+            del records[record.key]
+    return state if records == state.resources else state.with_resources(records)
+
+
+def _made_from(model: Securable, observed: SecurableState, policy: Policy) -> Iterator[Securable]:
+    """Yield what CREATE made from a model, without what the statements after it did not do, if that is what exists."""
+    comparison: AnyComparison = Comparison.of(model, observed, policy=as_applied(policy))
+    missing = [*aspects.differences(comparison)]
+    if all(map(aspects.follows_create, missing)):
+        yield aspects.accept(model, observed, missing)
 
 
 def confirmed(
@@ -315,7 +345,8 @@ def _with_unmanaged(
 ) -> dict[str, AnyRecord]:
     """Replace the known unmanaged tables by those that exist, and omit undeclared tables that were only attempted."""
     formers = {resource_key(table.former_name) for table in observed.tables.values() if table.former_name}
-    listed = observed.schemas | observed.missing_schemas
+    others = {(name.catalog.lower(), name.schema.lower()) for name in observed.other_tables}
+    listed = observed.schemas | observed.missing_schemas | others
     given_up = {
         key
         for key, record in records.items()

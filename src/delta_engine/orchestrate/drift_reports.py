@@ -236,22 +236,21 @@ def _dangling_keys(
 def _facts(
     environment: Environment, tables: Sequence[Table], state: DeploymentState | None, *, is_partial: bool
 ) -> DriftFacts:
-    applied, recorded = declared_by(table_records(state)), other_records(state)
     basis = observe(
         environment,
         tables,
         state,
         is_partial=is_partial,
-        others=_others_of(environment, tables, declared_by(recorded)) if is_partial else None,
+        others=_others_of(environment, tables, declared_by(other_records(state))) if is_partial else None,
         tolerates_unreadable=True,
     )
-    models, observed = basis.models, basis.observed
+    models, observed, recorded = basis.models, basis.observed, other_records(basis.state)
     now, detector = utc_now(), drift_detector(environment)
     drifted = detected_drift(environment, basis.compared.values(), observed, models, now=now)
     managed = {
         *map(planning_key, environment.own_tables),
         *(planning_key(model.qualified_name) for model in (*models, *environment.others)),
-        *applied,
+        *declared_by(table_records(basis.state)),
         *declared_by(recorded),
     }
     governing = _governing(environment, observed)

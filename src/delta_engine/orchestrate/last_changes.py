@@ -48,7 +48,7 @@ def last_changes(
         key: LastChange(
             run=run,
             at=at,
-            is_new=key in created or _was_created(records.get(key)),
+            is_new=key in created or (key in records and records[key].is_begun_creation),
             needs_restore=key.partition(".")[2] in lossy,
             version=before.get(key.partition(".")[2]),
             undoes=undoes,
@@ -72,10 +72,3 @@ def _unfinished(table: QualifiedName, records: Mapping[str, AnyRecord]) -> LastC
         return None
     change = record.change
     return change if change is not None and change.needs_restore else None
-
-
-def _was_created(record: AnyRecord | None) -> bool:
-    """Whether an unfinished run has created the resource, or was about to."""
-    if record is None or record.applied is not None or record.change is None:
-        return False
-    return record.change.is_new

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from delta_engine.backends.capabilities import Feature
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
-    declared_by,
+    last_models,
     table_records,
     undeclared_others,
     under_new_names,
@@ -24,7 +24,7 @@ from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
     ComparedResource,
 )
-from delta_engine.drift.status import synchronize
+from delta_engine.drift.status import synchronize, with_settled_creations
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import QualifiedName, Table
 from delta_engine.models.constraints import resolved, tables_of_open_keys
@@ -38,7 +38,7 @@ from delta_engine.state.catalog_reader import (
     Other,
     with_tables_read,
 )
-from delta_engine.state.states import CatalogState
+from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.telemetry.context import utc_now
 
 
@@ -62,7 +62,7 @@ def observe(
     """
     models = without_done_renames(resolved(tables), state)
     records = table_records(state)
-    undeclared = undeclared_tables(environment, models, declared_by(records), is_partial=is_partial)
+    undeclared = undeclared_tables(environment, models, last_models(records), is_partial=is_partial)
     declared = environment.others if others is None else others
     retired = () if is_partial else undeclared_others(declared, state)
     reading = read_catalog(
@@ -76,18 +76,36 @@ def observe(
     observed = with_recorded_tags(environment.without_others(reading.observed), state)
     models, observed = with_referenced_keys(environment, models, observed)
     settled = state and with_settled_renames(state, models, observed)
+    left = [model.qualified_name for model in (*undeclared, *retired)]
+    settled = settled and with_settled_creations(settled, left, observed, environment.planner.policy)
     records = table_records(settled)
+    attempted = {table.key: table.qualified_name for table in undeclared if not records[table.key].applied}
     return Observation(
         models=models,
-        observed=observed,
+        observed=_as_others(observed, attempted),
         loaded=state,
         state=settled,
         records=under_new_names(records, models, observed),
         compared=compared(settled, observed, environment.planner.policy, models),
         is_partial=is_partial,
-        unreadable=reading.unreadable,
+        unreadable=tuple(
+            refusal for refusal in reading.unreadable if (refusal.table or "").lower() not in attempted
+        ),
         warnings=reading.warnings,
         has_undeclared=reading.has_undeclared,
+    )
+
+
+def _as_others(observed: CatalogState, names: Mapping[str, QualifiedName]) -> CatalogState:
+    """Return a snapshot in which some of the tables that exist are other tables."""
+    others = {key: name for key, name in names.items() if observed.tables.get(key, ABSENT).exists}
+    if not others:
+        return observed
+    return replace(
+        observed,
+        tables={key: state for key, state in observed.tables.items() if key not in others},
+        other_tables=tuple(sorted((*observed.other_tables, *others.values()), key=str)),
+        audits={**observed.audits, **{key: observed.tables[key].audit for key in others}},
     )
 
 

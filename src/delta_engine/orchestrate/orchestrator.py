@@ -25,7 +25,7 @@ from delta_engine.orchestrate.planning import draft_revert, draft_sync, plan_unl
 from delta_engine.orchestrate.reviewed_plans import earlier_apply, reviewed_plan
 from delta_engine.orchestrate.runs import Environment, Observation, OpenRun, PlannedRun, RunView, open_run
 from delta_engine.orchestrate.undoing import UndoRequest, draft_undo, plan_undo
-from delta_engine.ownership.recorded import AcceptedDrift, is_of_table, resource_key
+from delta_engine.ownership.recorded import AcceptedDrift, resource_key
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
@@ -235,8 +235,8 @@ def _forget_deleted(run: OpenRun, basis: Observation) -> None:
         state = basis.observed.of(record.name)
         if key in declared or (state is not None and state.exists):
             continue
-        is_applied = is_of_table(record) and record.applied is not None
-        if is_accepted_deletion(record) or (planner.drops_tables and is_applied and state is not None):
+        is_dropped = planner.policy.drops(record.kind) and record.applied is not None and state is not None
+        if is_accepted_deletion(record) or is_dropped:
             resources.pop(key)
 
 

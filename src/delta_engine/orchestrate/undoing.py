@@ -215,8 +215,7 @@ class _RunChange:
         after = self.after
         if not self.is_last or _is_applied(self.before) or after is None or is_of_schema(after):
             return None
-        model = after.declared or next(reversed(after.attempted), None)
-        return model if after.change is not None and after.change.is_new else None
+        return after.last_model if after.change is not None and after.change.is_new else None
 
     def why_not_dropped(self, capabilities: Capabilities) -> str | None:
         """Return why the platform does not drop the table that the run created; None if it does."""

@@ -251,6 +251,17 @@ class Recorded(Generic[Model_co]):
         return tuple(kept.model for kept in (self.applied, *self.attempts) if kept is not None)
 
     @property
+    def last_model(self) -> Model_co | None:
+        """The model that was applied last; if no run finished, the one that was attempted last."""
+        kept = self.applied or next(reversed(self.attempts), None)
+        return kept.model if kept is not None else None
+
+    @property
+    def is_begun_creation(self) -> bool:
+        """Whether a run was creating it that did not finish."""
+        return self.applied is None and self.change is not None and self.change.is_new
+
+    @property
     def status(self) -> Status:
         """Its status, as the last run left or saw it."""
         return status_of(self)
@@ -363,4 +374,4 @@ def is_unrecorded(record: AnyRecord | None) -> bool:
     """Whether no record says what an existing table was: the next apply adopts it."""
     if record is None:
         return True
-    return record.applied is None and not (record.change is not None and record.change.is_new)
+    return record.applied is None and not record.is_begun_creation

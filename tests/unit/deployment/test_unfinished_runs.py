@@ -134,7 +134,9 @@ def test_an_attempted_table_without_a_model(catalog: FakeUnityCatalog, deploymen
     with pytest.raises(ApplyFailedError):
         sync(catalog, deployment, other, RICH, at="GRANT")
     sync(catalog, deployment, other)
-    assert record(deployment).status is Status.UNMANAGED
+    assert record(deployment).declared == replace(
+        RICH, grants={}
+    )  # it is kept, as any table that was applied
     sync(catalog, deployment, other, BARE)  # wanted again, with less
     assert has_nothing_of(RICH, catalog)
 

@@ -1,0 +1,182 @@
+"""What a killed run created or dropped, and no model declares any more.
+
+What it created is the engine's as long as it is as attempted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from delta_engine.backends.sql_runner import Row
+from tests.builders.governed_project import FUNCTIONS as TWO_FUNCTIONS
+from tests.builders.governed_project import POLICIES, write_governed_models
+from tests.projects.catalog_project import CatalogProject
+
+MASK = "dev.governance.mask_email"
+CONSENTS = "--allow drop_function --allow drop_policy --allow drop_table"
+DROPS = "removed_functions: drop, removed_policies: drop, removed_tables: drop"
+TABLE = """\
+  - catalog: ${catalog}
+    schema: silver
+    name: customers
+    tags: {sensitive: "yes"}
+    grants: {analysts: [SELECT]}
+    columns: [{name: mail, type: string}]
+"""
+FUNCTIONS = TWO_FUNCTIONS[: TWO_FUNCTIONS.index("  - {")]
+OTHERS = """\
+schemas: [{catalog: dev, name: silver}]
+tables:
+  - {catalog: dev, schema: others, name: t, columns: [{name: id, type: bigint}]}
+"""
+
+
+class Kill(BaseException):
+    """Ends a run from within, as `kill -9` does."""
+
+
+@pytest.fixture
+def project(catalog_project: CatalogProject) -> CatalogProject:
+    catalog_project.catalog.schemas["dev.governance"] = catalog_project.catalog.schemas["dev.others"]
+    write_governed_models(catalog_project.models.parent, "", "", OTHERS)
+    catalog_project.sync()
+    return catalog_project
+
+
+def declare(project: CatalogProject, functions: str, policies: str, table: str = OTHERS) -> None:
+    write_governed_models(project.models.parent, functions, policies, table)
+
+
+def kill_after(project: CatalogProject, beginning: str, options: str = "") -> None:
+    """Sync, and kill the run right after its first statement of that beginning."""
+    run = project.catalog.run
+
+    def killing(sql: str) -> Sequence[Row]:
+        rows = run(sql)
+        if sql.startswith(beginning):
+            raise Kill
+        return rows
+
+    project.catalog.run = killing  # type: ignore[method-assign]
+    try:
+        with pytest.raises(Kill):
+            project.run(f"sync --yes {options}")
+    finally:
+        project.catalog.run = run  # type: ignore[method-assign]
+
+
+def unmanaged(project: CatalogProject) -> list[object]:
+    listed: list[object] = json.loads(project.run("drift --json").stdout)["unmanaged"]
+    return listed
+
+
+def quoted(name: str) -> str:
+    return ".".join(f"`{part}`" for part in name.split("."))
+
+
+def created_function(project: CatalogProject) -> None:
+    declare(project, FUNCTIONS, "")
+    kill_after(project, f"CREATE FUNCTION {quoted(MASK)}")
+    assert MASK in project.catalog.functions
+
+
+def created_policy(project: CatalogProject) -> None:
+    declare(project, FUNCTIONS, "")
+    project.sync()
+    declare(project, FUNCTIONS, POLICIES)
+    kill_after(project, "CREATE POLICY")
+    assert project.catalog.policies
+
+
+def created_table(project: CatalogProject) -> None:
+    declare(project, "", "", OTHERS + TABLE)
+    kill_after(project, "CREATE TABLE")
+    assert "dev.silver.customers" in project.catalog.tables
+
+
+OTHER_THINGS = {
+    "DROP FUNCTION": (
+        f"DROP FUNCTION {quoted(MASK)}",
+        f"CREATE FUNCTION {quoted(MASK)}(`email` string) RETURNS string RETURN 'x'",
+    ),
+    "DROP POLICY": (
+        "DROP POLICY `mask_pii` ON SCHEMA `dev`.`silver`",
+        f"CREATE POLICY `mask_pii` ON SCHEMA `dev`.`silver` COLUMN MASK {quoted(MASK)} TO `account users` "
+        "FOR TABLES MATCH COLUMNS has_tag('pii') AS `mail` ON COLUMN `mail`",
+    ),
+    "DROP TABLE": (
+        "DROP TABLE `dev`.`silver`.`customers`",
+        "CREATE TABLE `dev`.`silver`.`customers` (`id` bigint) USING DELTA",
+    ),
+}
+"""By the statement that drops each: what another principal runs after the kill."""
+
+CREATIONS = [
+    pytest.param(created_function, f"function {MASK}", "DROP FUNCTION", id="function"),
+    pytest.param(created_policy, "policy mask_pii", "DROP POLICY", id="policy"),
+    pytest.param(created_table, "dev.silver.customers", "DROP TABLE", id="table"),
+]
+
+
+@pytest.mark.parametrize(("create", "name", "drop"), CREATIONS)
+def test_it_is_kept_and_said(
+    project: CatalogProject, create: Callable[[CatalogProject], None], name: str, drop: str
+) -> None:
+    create(project)
+    declare(project, "", "")
+    assert f"kept: {name}" in project.run("plan").stdout
+    assert unmanaged(project) == []
+    project.sync()
+    assert f"kept: {name}" in project.run("plan").stdout
+    assert project.drift() == {}
+    assert not [sql for sql in project.catalog.statements if sql.startswith(drop)]
+
+
+@pytest.mark.parametrize(("create", "name", "drop"), CREATIONS)
+def test_it_is_dropped_with_consent(
+    project: CatalogProject, create: Callable[[CatalogProject], None], name: str, drop: str
+) -> None:
+    create(project)
+    declare(project, "", "")
+    project.configure(DROPS)
+    refused = project.run("sync --yes")
+    assert refused.code == 3, refused.stdout
+    project.sync(CONSENTS)
+    assert project.catalog.functions == {}
+    assert project.catalog.policies == []
+    assert [*project.catalog.tables] == ["dev.others.t"]
+    assert project.run("plan --detailed-exitcode").code == 0
+    assert project.drift() == {}
+
+
+@pytest.mark.parametrize(("create", "name", "drop"), CREATIONS)
+def test_another_principal_s_thing_of_the_same_name_is_unmanaged(
+    project: CatalogProject, create: Callable[[CatalogProject], None], name: str, drop: str
+) -> None:
+    create(project)
+    project.by_hand(*OTHER_THINGS[drop])
+    functions = FUNCTIONS if drop == "DROP POLICY" else FUNCTIONS.replace("mask_email", "other")
+    declare(project, functions, POLICIES.replace("mask_pii", "other") if drop == "DROP POLICY" else "")
+    project.configure(DROPS)
+    project.sync(CONSENTS)
+    project.sync(CONSENTS)  # it is the same once the record is gone
+    assert [sql for sql in project.catalog.statements if sql.startswith(drop)] == [OTHER_THINGS[drop][0]]
+    assert name not in project.run("plan").stdout
+    assert name.split()[-1] in str(unmanaged(project))
+
+
+@pytest.mark.parametrize(("create", "name", "drop"), CREATIONS)
+def test_what_a_killed_run_dropped_is_forgotten(
+    project: CatalogProject, create: Callable[[CatalogProject], None], name: str, drop: str
+) -> None:
+    create(project)
+    project.sync()
+    declare(project, "", "")
+    project.configure(DROPS)
+    kill_after(project, drop, CONSENTS)
+    project.sync(CONSENTS)
+    assert project.drift() == {}
+    assert name.split()[-1] not in project.run("state list").stdout
