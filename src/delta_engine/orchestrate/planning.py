@@ -20,11 +20,9 @@ from delta_engine.drift.drifted_resources import (
     DriftRefusal,
     drifted_others,
     drifted_tables,
-    undone_field,
 )
 from delta_engine.drift.handling import (
     OverwrittenDrift,
-    is_replaced,
     overwritten_drift,
     refusals,
     restored,
@@ -194,7 +192,8 @@ def draft_revert(
     environment: Environment, basis: Observation, drifted: Sequence[ComparedResource]
 ) -> PlannedRun:
     """Return the plan that brings drifted securables back to what was applied last, under recorded names."""
-    changed, others = drifted_tables(drifted), drifted_others(drifted)
+    recorded = [replace(resource, model_name=resource.name) for resource in drifted]
+    changed, others = drifted_tables(recorded), drifted_others(recorded)
     observed = replace(
         basis.observed,
         tables={**basis.observed.tables, **{resource.name.key: resource.observed for resource in changed}},
@@ -217,12 +216,7 @@ def draft_revert(
         others=tuple(other.declared for other in others),
         snapshot=snapshot,
         refusals=tuple(irreversible(intent.tables, changed)),
-        undone={
-            (resource.key, undone_field(detail.finding.field)): detail.finding
-            for resource in drifted
-            if not is_replaced(resource)
-            for detail in resource.drift
-        },
+        undone=undone_drift(overwritten_drift(plan, [*intent.others, *intent.tables], recorded)),
     )
 
 
