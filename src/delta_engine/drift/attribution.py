@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects import Difference
+from delta_engine.aspects import KINDS, Difference
 from delta_engine.aspects.delta_properties import COLUMN_MAPPING_MODE
 from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
@@ -219,18 +219,22 @@ _DELETIONS: Final = MappingProxyType(
         DriftKind.FUNCTION_DELETED: "deleteFunction",
     }
 )
+_OF_SHARED_PARTS: Final = MappingProxyType(
+    {
+        DriftKind.GRANT: "updatePermissions",
+        DriftKind.GRANT_ADDED: "updatePermissions",
+        DriftKind.TABLE_TAG: "UpdateTagSecurableAssignments",
+        DriftKind.COLUMN_TAG: "UpdateTagSubentityAssignments",
+    }
+)
 ACTIONS: Final[Mapping[DriftKind, str]] = MappingProxyType(
     {
         **_DELETIONS,
-        DriftKind.GRANT: "updatePermissions",
-        DriftKind.GRANT_ADDED: "updatePermissions",
-        DriftKind.SCHEMA_GRANT: "updatePermissions",
-        DriftKind.SCHEMA_GRANT_ADDED: "updatePermissions",
-        DriftKind.FUNCTION_GRANT: "updatePermissions",
-        DriftKind.FUNCTION_GRANT_ADDED: "updatePermissions",
-        DriftKind.TABLE_TAG: "UpdateTagSecurableAssignments",
-        DriftKind.SCHEMA_TAG: "UpdateTagSecurableAssignments",
-        DriftKind.COLUMN_TAG: "UpdateTagSubentityAssignments",
+        **{
+            kind.drift_kinds.get(shared, shared): action
+            for kind in KINDS
+            for shared, action in _OF_SHARED_PARTS.items()
+        },
     }
 )
 """The audited event of each kind of drift. Not `updateTables`: a write to a table may cause that event, too."""
