@@ -167,6 +167,7 @@ class DriftReport:
         tables_checked: how many tables were compared with what was applied.
         functions_checked: how many functions were.
         policies_checked: how many policies were.
+        views_checked: how many views were.
         drifted: tables, functions and policies that are not as they were applied.
         deleted: tables, functions and policies that were applied and are gone.
         unmanaged: tables, functions and policies in managed schemas that are in no model.
@@ -191,6 +192,7 @@ class DriftReport:
     tables_checked: int = 0
     functions_checked: int = 0
     policies_checked: int = 0
+    views_checked: int = 0
     drifted: tuple[ResourceDrift, ...] = ()
     deleted: tuple[ResourceDrift, ...] = ()
     unmanaged: tuple[ResourceDrift, ...] = ()
@@ -207,9 +209,12 @@ class DriftReport:
 
     @property
     def checked(self) -> Counter[str]:
-        """The numbers of functions, policies and tables that were compared with what was applied, by kind."""
+        """The numbers of securables but schemas that were compared with what was applied, by kind."""
         return Counter(
-            function=self.functions_checked, policy=self.policies_checked, table=self.tables_checked
+            function=self.functions_checked,
+            policy=self.policies_checked,
+            table=self.tables_checked,
+            view=self.views_checked,
         )
 
     @property

@@ -85,6 +85,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         ),
         functions_checked=_others_checked(facts, "function"),
         policies_checked=_others_checked(facts, "policy"),
+        views_checked=_others_checked(facts, "view"),
         drifted=(*unreadable, *(_drift_of(resource, facts, syncs) for resource in existing)),
         deleted=tuple(_drift_of(resource, facts, syncs) for resource in gone),
         unmanaged=unmanaged,

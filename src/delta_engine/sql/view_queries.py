@@ -210,6 +210,15 @@ def _changed_name(name: str, change: Callable[[str], str]) -> str:
     return re.sub(_NAME_PART, changed, name)
 
 
+def is_bridge(text: str, query: str) -> bool:
+    """Whether a text is a query that reads columns of tables by their position, as `without_names` returns it."""
+    own, bridges = _column_lists(query), _column_lists(text)
+    bridged: str | None = query
+    for name in bridges.keys() - own.keys():
+        bridged = without_names(bridged, name, bridges[name]) if bridged is not None else None
+    return bridges != own and is_same_query(text, bridged)
+
+
 class LostRead(NamedTuple):
     """A part that a view reads and that will be gone.
 
@@ -450,6 +459,13 @@ def _column_names(table: exp.Table, names: str) -> tuple[int, str] | None:
     if alias is None:
         return table.parts[-1].meta["end"] + 1, f" AS {quote_ident(table.name)}{names}"
     return None if alias.this is None or alias.columns else (alias.this.meta["end"] + 1, names)
+
+
+def _column_lists(query: str) -> Mapping[QualifiedName, Sequence[str]]:
+    """Return the names that a query gives to all columns of a table or view."""
+    tree = _parsed(submitted_query(query))
+    tables = () if tree is None else _relations(tree)
+    return {_whole_name(table): names for table in tables if (names := table.alias_column_names)}
 
 
 def _possible_columns(tree: exp.Query) -> Mapping[str, frozenset[str]]:

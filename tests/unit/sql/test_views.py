@@ -15,6 +15,7 @@ from delta_engine.sql import views
 from delta_engine.sql.function_bodies import MAX_BODY_BYTES
 from delta_engine.sql.governance import sql_grant, sql_set_owner, sql_set_tags, sql_unset_tags
 from delta_engine.sql.view_queries import (
+    is_bridge,
     is_same_query,
     named_columns,
     query_doubt,
@@ -342,6 +343,17 @@ def test_tables_whose_columns_are_spread(query: str, spread: set[str]) -> None:
 )
 def test_columns_read_by_position(query: str, renamed: str | None) -> None:
     assert without_names(query, ORDERS, ["a", "b c"]) == renamed
+    assert renamed is None or is_bridge(renamed.replace(" FROM", "  FROM"), query)
+    assert not is_bridge(query, query)
+
+
+def test_other_texts_are_no_bridges() -> None:
+    query = "SELECT o.a FROM dev.silver.orders AS o JOIN x.y.z AS z(`n`) ON z.n = o.a"
+    bridge = query.replace("AS o", "AS o(`a`, `b`)")
+    assert is_bridge(bridge, query)
+    assert not is_bridge(bridge.replace("o.a FROM", "o.b FROM"), query)
+    assert not is_bridge(query.replace("SELECT o.a", "SELECT o.b"), query)
+    assert not is_bridge("SELECT a FROM", query)
 
 
 @pytest.mark.parametrize(
