@@ -31,6 +31,25 @@ def folder_of_pattern(folder: Path, pattern: str) -> Path:
     return folder.joinpath(*takewhile(lambda part: not _IS_PATTERN(part), Path(pattern).parts))
 
 
+def matches_pattern(path: Path, pattern: str) -> bool:
+    """Whether a pattern names a path, also if no file is there."""
+    return _matches(path.parts, Path(pattern).parts)
+
+
+def _matches(names: Sequence[str], parts: Sequence[str]) -> bool:
+    if not (names and parts):
+        return not (names or parts)
+    part, *others = parts
+    if part == "**":
+        inside = not names[0].startswith(".") and _matches(names[1:], parts)
+        return inside or _matches(names, others or ["*"])
+    return _is_named(names[0], part) and _matches(names[1:], others)
+
+
+def _is_named(name: str, part: str) -> bool:
+    return fnmatch(name, part) and (part.startswith(".") or not name.startswith("."))
+
+
 def _matching(folder: Path, parts: Sequence[str], above: frozenset[str]) -> Iterator[Path]:
     part, *others = parts
     if part == "**":
@@ -41,7 +60,7 @@ def _matching(folder: Path, parts: Sequence[str], above: frozenset[str]) -> Iter
         yield from _inside(folder / part, others, above)
     elif folder.is_dir():
         for path in folder.iterdir():
-            if fnmatch(path.name, part) and (part.startswith(".") or not path.name.startswith(".")):
+            if _is_named(path.name, part):
                 yield from _inside(path, others, above)
 
 

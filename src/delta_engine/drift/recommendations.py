@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import ColumnOrder, NeededConsent, Policy
 from delta_engine.config.conf_folder import CONF_DIR, CONSENTS_FILE, DRIFT_POLICY_FILE
+from delta_engine.config.file_patterns import folder_of_pattern, matches_pattern
 from delta_engine.drift.absences import lacking_rights, may_be_hidden
 from delta_engine.drift.drift_report import NextSync, Recommendation, ResourceDrift
 from delta_engine.drift.drifted_resources import (
@@ -354,14 +355,8 @@ def _import(name: QualifiedName, facts: DriftFacts) -> Recommendation:
 def _place_of_model(patterns: Sequence[str], schema: str, table: str) -> str | None:
     """Return a path for the model of a table that one of the globs matches; None without any."""
     for pattern in patterns:
-        folder = re.split(r"[^/]*[*?\[]", pattern)[0]
-        for path in (f"{folder}{schema}/{table}.yml", f"{folder}{schema}.{table}.yml"):
-            if _is_match(path, pattern):
-                return path
+        folder = folder_of_pattern(Path(), pattern)
+        for path in (folder / schema / f"{table}.yml", folder / f"{schema}.{table}.yml"):
+            if matches_pattern(path, pattern):
+                return str(path)
     return None
-
-
-def _is_match(path: str, pattern: str) -> bool:
-    parts = re.split(r"(\*\*/|\*|\?)", pattern)
-    forms = {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
-    return re.fullmatch("".join(forms.get(part, re.escape(part)) for part in parts), path) is not None

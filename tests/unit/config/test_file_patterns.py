@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delta_engine.config.file_patterns import matching_files
+from delta_engine.config.file_patterns import matches_pattern, matching_files
 from tests.unit.config.projects import Write, refusal
 
 FILES = ("a.yml", "b.yml", ".hidden.yml", "x/a.yml", "x/y/a.yml", "x/y/b.yaml", "x/.h/a.yml", "z[1]/a.yml")
@@ -32,6 +32,8 @@ def test_a_pattern_names_what_glob_finds(tree: Path, folders: list[str], name: s
     expected = {tree / name for name in glob.glob(pattern, root_dir=tree, recursive=True)}  # noqa: PTH207 - the oracle
     assert matching_files(tree, pattern) == sorted(path for path in expected if path.is_file())
     assert matching_files(Path("/"), f"{tree}/{pattern}") == matching_files(tree, pattern)
+    named = [tree / file for file in FILES if matches_pattern(Path(file), pattern)]
+    assert sorted(named) == matching_files(tree, pattern)
 
 
 def test_links_in_circles_end(tmp_path: Path) -> None:
