@@ -339,10 +339,10 @@ def action_name(action: CarriedAction) -> str:
 
 
 def reversal_of(action: CarriedAction) -> Reversal:
-    """Return how a run's action can be undone. Created schemas stay, and the rows of dropped tables are lost."""
+    """Return how a run's action can be undone. Created containers stay, and the rows of dropped tables are lost."""
     match action:
         case Create():
-            return Reversal.NONE if isinstance(action.desired, Schema) else Reversal.STATEMENTS
+            return Reversal.NONE if action.name.is_container else Reversal.STATEMENTS
         case Drop():
             return Reversal.NONE if isinstance(action.name, QualifiedName) else Reversal.STATEMENTS
     if Hazard.PERMANENT_UPGRADE in action.hazards:

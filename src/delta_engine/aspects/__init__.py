@@ -11,7 +11,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from delta_engine.actions import Action, Align, Phase, in_phase_order
+from delta_engine.actions import Action, Align, Create, Phase, SecurableChange, in_phase_order
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects import (
     backfills,
@@ -225,6 +225,7 @@ KINDS: Final = (
             demands="`CREATE SCHEMA` and `USE CATALOG` on the catalog",
             source="Unity Catalog privileges reference",
         ),
+        shown_by=(Right.USE_SCHEMA,),
         drift_kinds=MappingProxyType(
             {
                 DriftKind.TABLE_TAG: DriftKind.SCHEMA_TAG,
@@ -261,6 +262,7 @@ KINDS: Final = (
             source="DROP FUNCTION",
             owners_above=True,
         ),
+        shown_by=(Right.EXECUTE, Right.USE_SCHEMA),
         needs=lambda desired: sorted(called_functions(desired)),
         drift_kinds=MappingProxyType(
             {
@@ -296,6 +298,7 @@ KINDS: Final = (
             source="DROP TABLE",
             owners_above=True,
         ),
+        shown_by=(Right.SELECT, Right.USE_SCHEMA),  # tables inherit SELECT of their schema
     ),
     Kind(
         name=PolicyName,
@@ -310,6 +313,7 @@ KINDS: Final = (
         drop=drop_policy,
         create_right=policy_definition.ON_SCOPE,
         drop_right=policy_definition.TO_DROP,
+        shown_by=(Right.MANAGE,),
         needs=policy_definition.needed_functions,
     ),
 )
@@ -358,9 +362,11 @@ def parts_of_new(desired: Securable) -> Iterator[Change]:
     yield from (difference.change for difference in differences(Comparison.of(desired, missing)))
 
 
-def redefines(align: Align[Any]) -> bool:
-    """Whether an alignment replaces a definition as a whole."""
-    return any(isinstance(action, _DEFINITIONS) for action in align.actions)
+def redefines(change: SecurableChange) -> bool:
+    """Whether it creates something that has a definition, or replaces a definition as a whole."""
+    if isinstance(change, Align):
+        return any(isinstance(action, _DEFINITIONS) for action in change.actions)
+    return isinstance(change, Create) and change.name.kind in _DEFINED
 
 
 def is_text(difference: Difference) -> bool:
@@ -377,6 +383,9 @@ def follows_create(difference: Difference) -> bool:
 
 
 _DEFINITIONS: Final = (function_definition.ReplaceFunction, policy_definition.ReplacePolicy)
+_DEFINED: Final = {
+    kind.word for kind in KINDS for aspect in kind.aspects if {*aspect.actions} & {*_DEFINITIONS}
+}
 _TEXTS: Final = frozenset(
     facet.key
     for facet in (

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from delta_engine.actions import Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, CreateClauses, RenderContext, Requirement
+from delta_engine.aspects.aspect import Aspect, CreateClauses, RenderContext, Requirement, Right
 from delta_engine.aspects.facet import Facet
 from delta_engine.backends.capabilities import InlineClustering
 from delta_engine.models import (
@@ -51,6 +51,7 @@ class Kind:
         create_right: the requirement of CREATE.
         drop_right: the requirement of DROP; None for a kind that is never dropped.
         needs: what a model needs besides the securables that it is in; tables have their foreign keys for that.
+        shown_by: the rights on the parent that show all of them in it, also one that is not there.
         drift_kinds: the kinds of drift that shared aspects report for it.
         is_repeatable: whether any of its statements may run again after an ambiguous error.
     """
@@ -67,6 +68,7 @@ class Kind:
     drop: Callable[[RenderContext[Any]], str] | None = None
     create_right: Requirement
     drop_right: Requirement | None = None
+    shown_by: tuple[Right, ...]
     needs: Callable[[Any], Iterable[SecurableName]] = lambda _model: ()
     drift_kinds: Mapping[DriftKind, DriftKind] = field(default_factory=dict)
     is_repeatable: bool = False

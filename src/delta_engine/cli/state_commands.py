@@ -38,7 +38,7 @@ from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.project import load_project
 from delta_engine.orchestrate.runs import open_run
-from delta_engine.ownership.recorded import AnyRecord, Status, is_of_schema
+from delta_engine.ownership.recorded import AnyRecord, Status
 from delta_engine.report.change_tree import describe_change
 from delta_engine.report.json_documents import (
     diff_document,
@@ -446,7 +446,7 @@ def _matches(key: str, record: AnyRecord, globs: Sequence[str]) -> bool:
     """Whether a glob is a resource's key, or matches the name of a table, a function or a policy."""
     if any(glob.lower() == key for glob in globs):
         return True
-    return not is_of_schema(record) and matches_any(record.name, globs)
+    return record.name.is_selectable and matches_any(record.name, globs)
 
 
 def _qualified_name(text: str) -> QualifiedName:

@@ -8,7 +8,7 @@ from enum import Enum, IntEnum
 from itertools import chain
 
 from delta_engine.actions import CarriedAction, Hazard, Phase
-from delta_engine.models import SchemaName, SecurableName
+from delta_engine.models import SecurableName
 from delta_engine.ownership.recorded import planning_key
 
 _REPEATABLE = frozenset(
@@ -77,7 +77,7 @@ class Step:
     @property
     def table_key(self) -> str:
         """The key of the table; for a function or policy, that of the resource; empty for a schema."""
-        return "" if isinstance(self.name, SchemaName) else planning_key(self.name)
+        return "" if self.name.is_container else planning_key(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

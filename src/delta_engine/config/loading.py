@@ -91,7 +91,7 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
     raise_all(refusals)
     models = (*python, *(model for path in files for model in by_file.get(path, ())))
     declared = Declared(models=models, is_whole=len(by_file) == len({*files}), contents=contents)
-    selectable = [model for model in declared.models if not isinstance(model, Schema)]
+    selectable = [model for model in declared.models if model.qualified_name.is_selectable]
     if not declared.is_whole and not all(any(map(_matches(pattern), selectable)) for pattern in globs):
         return load_declared(settings)  # the refusal of an unknown name suggests similar ones
     if not selectable:

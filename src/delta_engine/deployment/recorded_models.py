@@ -11,8 +11,8 @@ from delta_engine.models import AbacPolicy, Function, FunctionName, QualifiedNam
 from delta_engine.models.parts import Grants, joined_grants
 from delta_engine.ownership.recorded import (
     Recorded,
-    is_of_schema,
     is_of_table,
+    planning_key,
     resource_key,
 )
 from delta_engine.state.catalog_reader import Other, former_names
@@ -36,8 +36,8 @@ def other_records(state: DeploymentState | None) -> dict[str, Recorded[Any]]:
     """Return the records of declared schemas, by `Schema.key`, and of functions and policies, by resource key."""
     records = state.resources if state else {}
     return {
-        record.name.key if is_of_schema(record) else key: record
-        for key, record in records.items()
+        planning_key(record.name): record
+        for record in records.values()
         if not is_of_table(record) and (record.applied or record.attempts)
     }
 
@@ -61,7 +61,7 @@ def undeclared_others(declared: Iterable[Other], state: DeploymentState | None) 
     names = {resource_key(model.qualified_name) for model in declared}
     recorded = last_models(other_records(state))
     return tuple(
-        model for key, model in recorded.items() if key not in names and not isinstance(model, Schema)
+        model for key, model in recorded.items() if key not in names and not model.qualified_name.is_container
     )
 
 

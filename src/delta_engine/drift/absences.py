@@ -11,11 +11,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from delta_engine.aspects import kind_of
 from delta_engine.aspects.aspect import Right
 from delta_engine.backends.capabilities import Visibility
-from delta_engine.drift.drifted_resources import Absence, ComparedResource, is_schema
+from delta_engine.drift.drifted_resources import Absence, ComparedResource
 from delta_engine.errors import StatementError
-from delta_engine.models import FunctionName, PolicyName, SchemaName, SecurableName
+from delta_engine.models import SecurableName
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
@@ -46,7 +47,7 @@ def with_absences(
         for resource in drifted
         if not resource.observed.exists
         and resource.renamed_to is None
-        and (is_schema(resource) or resource.model_key in declared)
+        and (resource.name.is_container or resource.model_key in declared)
     ]
     if not missing or visibility is Visibility.WHOLE:
         return tuple(drifted)
@@ -110,26 +111,19 @@ def _absences(
 
 
 def _needs(name: SecurableName, missing_schemas: Collection[tuple[str, str]]) -> tuple[Need, ...]:
-    """Return the rights that show everything of the kind in the parent. Tables inherit SELECT of their schema.
-
-    Functions are shown to those who may EXECUTE them, and policies to those who manage what they are on.
+    """Return the rights that show everything of the kind in the parent.
 
     Access also needs USE of all parents, which the owner of a schema does not have in the catalog by itself
     (docs.databricks.com: "Unity Catalog permissions model concepts").
     """
     catalog = Securable((name.catalog,))
     parent = Securable(tuple(str(name.parents[0]).split("."))) if name.parents else catalog
-    use_catalog = Need(securable=catalog, right=Right.USE_CATALOG)
-    use_schemas = Need(securable=parent, right=Right.USE_SCHEMA, owners_above=True)
-    if isinstance(name, SchemaName):
-        return (use_schemas, use_catalog)
-    if isinstance(name, PolicyName):
-        return (Need(securable=parent, right=Right.MANAGE, owners_above=True), use_catalog)
-    shows = Right.EXECUTE if isinstance(name, FunctionName) else Right.SELECT
-    needs = (Need(securable=parent, right=shows, owners_above=True), use_schemas, use_catalog)
-    if tuple(parent.levels[0].split(".")) in missing_schemas:
-        return (*needs, Need(securable=catalog, right=Right.USE_SCHEMA))
-    return needs
+    shown_by = kind_of(name).shown_by
+    needs = [Need(securable=parent, right=right, owners_above=True) for right in shown_by]
+    needs.append(Need(securable=catalog, right=Right.USE_CATALOG))
+    if Right.USE_SCHEMA in shown_by and tuple(parent.levels[0].split(".")) in missing_schemas:
+        needs.append(Need(securable=catalog, right=Right.USE_SCHEMA))
+    return tuple(needs)
 
 
 def _absence(at_hand: RightsAtHand, needed: Sequence[Need]) -> Absence:

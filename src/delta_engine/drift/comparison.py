@@ -31,7 +31,7 @@ from delta_engine.drift.drifted_resources import (
 from delta_engine.models import Part, QualifiedName, Securable, Table
 from delta_engine.models.nested_types import Path, all_differences, lower_path, paths_inside
 from delta_engine.models.types import DataType
-from delta_engine.ownership.recorded import AcceptedDrift, Recorded, is_of_schema, resource_key
+from delta_engine.ownership.recorded import AcceptedDrift, Recorded, resource_key
 from delta_engine.sql.readable_types import readable_data_type
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, SecurableState, TableState
@@ -63,7 +63,7 @@ def compared(
         present = observed.of(name)
         if record.applied is None or present is None:
             continue
-        attempted = () if is_of_schema(record) else record.attempted  # an unfinished schema is not compared
+        attempted = () if name.is_container else record.attempted  # an unfinished schema is not compared
         if isinstance(present, TableState) and present.former_name is not None:
             if present.former_name.key != record.name.key:
                 continue  # the record of a table that is gone: another one gets its name

@@ -20,7 +20,7 @@ from delta_engine.aspects.comparison import Model_co, State_co
 from delta_engine.aspects.renames import NO_RENAMES, Renames
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, SchemaName, Securable, SecurableName, Table
+from delta_engine.models import QualifiedName, Securable, SecurableName, Table
 from delta_engine.models.open_struct import Moment
 from delta_engine.ownership.recorded import Recorded, planning_key
 from delta_engine.state.catalog_reader import Other
@@ -263,11 +263,6 @@ ComparedResource: TypeAlias = Compared[Securable, SecurableState]
 def drifted_tables(resources: Iterable[ComparedResource]) -> tuple[ComparedTable, ...]:
     """Return the drifted tables."""
     return tuple(filter(is_table, resources))
-
-
-def is_schema(drifted: ComparedResource) -> bool:
-    """Whether the resource is a schema, which no option selects."""
-    return isinstance(drifted.name, SchemaName)
 
 
 def drifted_others(resources: Iterable[ComparedResource]) -> tuple[ComparedOther, ...]:

@@ -37,7 +37,7 @@ from delta_engine.drift.renames import (
     with_accepted_names,
     with_former_names,
 )
-from delta_engine.models import PolicyName, QualifiedName, SchemaName, Securable, SecurableName, Table
+from delta_engine.models import PolicyName, QualifiedName, Securable, SecurableName, Table
 from delta_engine.models.nested_types import Path
 from delta_engine.ownership.recorded import planning_key, resource_key
 from delta_engine.state.states import SecurableState, TableState
@@ -310,7 +310,7 @@ def _refusal(drift: OverwrittenDrift) -> DriftRefusal:
     author = f", {finding.author}" if finding.author else ""
     event, effect = f"it was changed outside the engine{author}", "revert that"
     name, place = model.qualified_name, model.declared_at
-    target = "" if isinstance(name, SchemaName) else f" {targets([name])}"
+    target = f" {targets([name])}" if name.is_selectable else ""
     way_out = (
         f"{command('drift')} shows the details; {command(f'drift --accept{target}')} takes the change into the models, "
         f"{command(f'drift --revert{target}')} reverts it where a plan can, "

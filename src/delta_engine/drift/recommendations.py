@@ -22,7 +22,6 @@ from delta_engine.drift.drifted_resources import (
     DriftFacts,
     Finding,
     drifted_tables,
-    is_schema,
     is_table,
 )
 from delta_engine.drift.handling import is_refused, targets
@@ -101,7 +100,7 @@ def alternatives(
         rights = ", ".join(lacking_rights(drifted))
         text = f"Ask for {rights}, and make the report again: it may be hidden from you"
         yield Recommendation(text=text, command="")
-    elif drifted.model_key in facts.declared or (is_schema(drifted) and facts.is_partial):
+    elif drifted.model_key in facts.declared or (drifted.name.is_container and facts.is_partial):
         yield from _revert_of(drifted, facts)
         yield _end_of(drifted, facts, sync) if _is_accepted(drifted) else _acceptance_of(drifted, facts)
     yield from _ignore(drifted.name, [detail.finding.field for detail in drifted.drift], facts)
@@ -146,7 +145,9 @@ def _reverts_of(facts: DriftFacts, drifted: Sequence[ComparedResource]) -> Itera
     if not any(_changes_anything(resource, policy) for resource in able):
         return
     targets = f" {_targets(able)}" if reversal.refusals else ""
-    deleted = [resource for resource in able if not is_schema(resource) and not resource.observed.exists]
+    deleted = [
+        resource for resource in able if not resource.name.is_container and not resource.observed.exists
+    ]
     again = f", and create the {_deleted(deleted, facts)}" if deleted else ""
     text = f"Undo the drift in the catalog{_exceptions(able, policy)}{again}"
     yield _revert(text, targets, reversal.needed, facts)
@@ -167,7 +168,7 @@ def _revert_of(drifted: ComparedResource, facts: DriftFacts) -> Iterator[Recomme
     """Yield the revert of one securable, if there is any, with those that it reverts as well."""
     covered: list[ComparedResource] = [drifted]
     target, beside = f" {_targets(covered)}", ""
-    if is_schema(drifted):
+    if drifted.name.is_container:
         prefix = f"{drifted.model_name}."
         if not any(model.key.startswith(prefix.lower()) for model in facts.models):
             return
@@ -184,7 +185,7 @@ def _revert_of(drifted: ComparedResource, facts: DriftFacts) -> Iterator[Recomme
     if not is_able or not (_changes_anything(drifted, policy) or not drifted.observed.exists):
         return
     text = f"Revert it to what was applied{_exceptions(covered, policy)}"
-    if not is_schema(drifted) and not drifted.observed.exists:
+    if not drifted.name.is_container and not drifted.observed.exists:
         data = f", {_data_of(drifted, reversal.files)}" if is_table(drifted) else ""
         text = f"Create it again{data}"
     keys = dict.fromkeys(planning_key(resource.name) for resource in covered)
@@ -212,14 +213,14 @@ def _end_of(drifted: ComparedResource, facts: DriftFacts, sync: NextSync | None)
         return Recommendation(
             text="Merge the change of its model, and sync: the drift is accepted", command=""
         )
-    target = "" if is_schema(drifted) else f" {_targets([drifted])}"  # -t accepts no schema
+    target = f" {_targets([drifted])}" if drifted.name.is_selectable else ""
     text = "Sync, which ends the accepted drift: its model has it"
     return Recommendation(text=text, command=f"{_program(facts)} sync{target}")
 
 
 def _acceptance_of(drifted: ComparedResource, facts: DriftFacts) -> Recommendation:
     program = f"{_program(facts)} drift --accept"
-    if is_schema(drifted):  # -t accepts no schema
+    if not drifted.name.is_selectable:
         text = "Accept it into the models, with all other drift, and commit them"
         return Recommendation(text=text, command=program)
     tables = [drifted] if drifted.observed.exists else _with_children([drifted], facts)
@@ -284,7 +285,7 @@ def _program(facts: DriftFacts) -> str:
 def _changes_anything(drifted: ComparedResource, policy: Policy) -> bool:
     """Whether a revert changes a securable."""
     if not drifted.observed.exists:
-        return is_schema(drifted)
+        return drifted.name.is_container
     beyond = _kinds_beyond_reverts(policy)
     return any(detail.finding.kind not in beyond for detail in drifted.drift)
 

@@ -26,7 +26,6 @@ from delta_engine.drift.drifted_resources import (
     ComparedResource,
     DriftFacts,
     changed_field,
-    is_schema,
 )
 from delta_engine.drift.handling import reverts, undone_details, with_ignored_drift
 from delta_engine.drift.recommendations import (
@@ -52,13 +51,13 @@ def drift_report(facts: DriftFacts) -> DriftReport:
     """Return the report on the facts."""
     state = facts.state
     drifting = [resource for resource in facts.drifted if resource.drift]
-    resources = [resource for resource in drifting if not is_schema(resource)]
+    resources = [resource for resource in drifting if not resource.name.is_container]
     existing = [resource for resource in resources if resource.observed.exists]
     gone = [resource for resource in resources if _was_deleted(resource, facts)]
     schemas = [
         resource
-        for resource in filter(is_schema, drifting)
-        if resource.observed.exists or _was_deleted(resource, facts)
+        for resource in drifting
+        if resource.name.is_container and (resource.observed.exists or _was_deleted(resource, facts))
     ]
     unreadable = _not_ignored(facts.unreadable, facts, alternatives_unreadable)
     unmanaged = _not_ignored(facts.unmanaged, facts, alternatives_unmanaged)
@@ -126,7 +125,7 @@ def _others_checked(facts: DriftFacts, kind: str) -> int:
 
 def _was_deleted(resource: ComparedResource, facts: DriftFacts) -> bool:
     """Whether a resource was deleted, not retired. In a partial report, the schemas of its tables count as declared."""
-    is_declared = resource.model_key in facts.declared or (facts.is_partial and is_schema(resource))
+    is_declared = resource.model_key in facts.declared or (facts.is_partial and resource.name.is_container)
     return not resource.observed.exists and is_declared
 
 

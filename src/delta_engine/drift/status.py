@@ -29,7 +29,7 @@ from delta_engine.deployment.resources import created, noted, unmanaged_table
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
 from delta_engine.drift.comparison import differences_of, drift_of, is_known, still_accepted
 from delta_engine.drift.drifted_resources import ComparedResource
-from delta_engine.models import Function, QualifiedName, SchemaName, Securable, SecurableName, Table
+from delta_engine.models import Function, QualifiedName, Securable, SecurableName, Table
 from delta_engine.ownership.recorded import (
     AnyRecord,
     Failure,
@@ -37,7 +37,6 @@ from delta_engine.ownership.recorded import (
     Recorded,
     RecordedDifference,
     Status,
-    is_of_schema,
     is_of_table,
     resource_key,
 )
@@ -222,8 +221,7 @@ def attempted_by(
     changed_others = {
         resource_key(change.name)
         for change in plan.changes
-        if isinstance(change, Align)
-        or (isinstance(change, Create) and not isinstance(change.name, SchemaName))
+        if isinstance(change, Align) or (isinstance(change, Create) and not change.name.is_container)
     }
     tables = {
         key: (
@@ -282,7 +280,7 @@ def has_accepted_replacement(record: AnyRecord) -> bool:
 
 def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedResource | None) -> AnyRecord:
     state_now = observed.of(record.name)
-    if state_now is not None and not state_now.exists and (is_of_schema(record) or record.applied):
+    if state_now is not None and not state_now.exists and (record.name.is_container or record.applied):
         return _seen(record, is_missing=True)
     if compared is None:
         is_back = record.status is Status.MISSING and _has_tables(record.name, observed)
@@ -303,7 +301,7 @@ def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedR
 
 def _has_tables(name: SecurableName, observed: CatalogState) -> bool:
     """Whether it is a schema with tables in the snapshot: undeclared schemas are not read themselves."""
-    return isinstance(name, SchemaName) and name.parts in observed.schemas
+    return tuple(name.key.split(".")) in observed.schemas
 
 
 def _seen(

@@ -300,7 +300,11 @@ class Schema:
 
 
 SecurableName: TypeAlias = QualifiedName | SchemaName | FunctionName | PolicyName
-"""The name of a securable; `kind` is the word for what it names."""
+"""The name of a securable.
+
+`kind` is the word for what it names. `is_container` says whether other securables live in that, declared or not: it is
+created alone, before them, and never dropped. `is_selectable` says whether globs such as those of `-t` select it.
+"""
 
 Securable: TypeAlias = Table | Schema | Function | AbacPolicy
 """A model of any kind."""

@@ -35,6 +35,8 @@ class FunctionName:
     """The raw three-part name of a function; compares in lower case, as Unity Catalog stores it."""
 
     kind: ClassVar[str] = "function"
+    is_container: ClassVar[bool] = False
+    is_selectable: ClassVar[bool] = True
     catalog: str
     schema: str
     function: str

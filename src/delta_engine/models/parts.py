@@ -16,6 +16,8 @@ class QualifiedName:
     """The raw three-part name of a table; compares in lower case, as Unity Catalog stores it."""
 
     kind: ClassVar[str] = "table"
+    is_container: ClassVar[bool] = False
+    is_selectable: ClassVar[bool] = True
     catalog: str
     schema: str
     table: str
@@ -65,6 +67,8 @@ class SchemaName:
     """The raw two-part name of a schema; compares in lower case, as Unity Catalog stores it."""
 
     kind: ClassVar[str] = "schema"
+    is_container: ClassVar[bool] = True
+    is_selectable: ClassVar[bool] = False
     catalog: str
     schema: str
 

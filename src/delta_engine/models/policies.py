@@ -91,6 +91,8 @@ class PolicyName:
     """The raw name of a policy and its scope, on which it is unique; compares in lower case."""
 
     kind: ClassVar[str] = "policy"
+    is_container: ClassVar[bool] = False
+    is_selectable: ClassVar[bool] = True
     scope: PolicyScope
     policy: str
 

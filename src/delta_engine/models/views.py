@@ -33,6 +33,8 @@ class ViewName:
     """The raw three-part name of a view; compares in lower case, as Unity Catalog stores it."""
 
     kind: ClassVar[str] = "view"
+    is_container: ClassVar[bool] = False
+    is_selectable: ClassVar[bool] = True
     catalog: str
     schema: str
     view: str

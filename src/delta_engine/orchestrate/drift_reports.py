@@ -26,7 +26,6 @@ from delta_engine.drift.drifted_resources import (
     ComparedTable,
     DriftFacts,
     PlannedRevert,
-    is_schema,
     is_table,
 )
 from delta_engine.drift.handling import (
@@ -45,7 +44,7 @@ from delta_engine.errors import (
     StatementError,
     raise_all,
 )
-from delta_engine.models import AbacPolicy, FunctionName, PolicyName, Schema, Securable, Table
+from delta_engine.models import AbacPolicy, FunctionName, PolicyName, Securable, Table
 from delta_engine.models.constraints import referenced_table, resolved
 from delta_engine.orchestrate.observing import detected_drift, drift_detector, observe
 from delta_engine.orchestrate.planning import draft_revert
@@ -335,7 +334,7 @@ def _reversal(environment: Environment, facts: DriftFacts) -> PlannedRevert:
                 )
         refused += refusals
         places = {refusal.table or refusal.securable for refusal in refusals}
-        selectable = [resource for resource in left if not is_schema(resource)]  # -t leaves out schemas
+        selectable = [resource for resource in left if resource.name.is_selectable]
         able = [resource for resource in selectable if place_of(resource.declared) not in places]
         left = able if len(able) < len(left) else []
     return PlannedRevert(refusals=tuple(refused))
@@ -354,7 +353,7 @@ def _others_of(
 ) -> tuple[Other, ...]:
     """Return the selected functions and policies, and the schemas of tables that were applied."""
     keys = sorted({f"{table.catalog_name}.{table.schema_name}".lower() for table in tables})
-    selected = (model for model in environment.others if not isinstance(model, Schema))
+    selected = (model for model in environment.others if model.qualified_name.is_selectable)
     return (*selected, *(applied[key] for key in keys if key in applied))
 
 

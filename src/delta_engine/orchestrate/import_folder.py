@@ -30,7 +30,7 @@ from delta_engine.deployment.local_files import (
     sync_folder,
 )
 from delta_engine.errors import InvalidCommandError, RefusedError
-from delta_engine.models import AbacPolicy, QualifiedName, Schema, Table
+from delta_engine.models import AbacPolicy, QualifiedName, Table
 from delta_engine.models.constraints import Keyed, referenced_tables
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.importing import (
@@ -238,7 +238,7 @@ class _Writer:
             self._report.refusals.append(_occupied(file.path, file.names))
             return
         self._report.files.append(file.path)
-        self._report.tables += len(tables) + sum(not isinstance(other, Schema) for other in file.others)
+        self._report.tables += len(tables) + sum(other.qualified_name.is_selectable for other in file.others)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.repository import StateRepository
-from delta_engine.ownership.recorded import AnyRecord, LastChange, is_of_schema, is_of_table
+from delta_engine.ownership.recorded import AnyRecord, LastChange, is_of_table
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import shown_moment
 
@@ -43,7 +43,7 @@ class PastRun:
         return {
             key: record
             for key, record in self.before.resources.items()
-            if not is_of_schema(record) and record.applied and key not in self.after.resources
+            if not record.name.is_container and record.applied and key not in self.after.resources
         }
 
     @property

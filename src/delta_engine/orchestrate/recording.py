@@ -9,7 +9,6 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
-from delta_engine.actions import Align, Create
 from delta_engine.actions.policy import ColumnOrder
 from delta_engine.aspects import redefines
 from delta_engine.aspects.columns import ColumnAdd
@@ -114,12 +113,7 @@ class Recording:
         self._column_renames = taken_renames(planned.models, planned.drifted)
         self._ignored_renames = ignored_renames(planned.drifted)
         self._tables = {model.key: model for model in planned.models}
-        self._redefined = {
-            resource_key(change.name)
-            for change in plan.changes
-            if not isinstance(change.name, QualifiedName | SchemaName)
-            and (isinstance(change, Create) or (isinstance(change, Align) and redefines(change)))
-        }
+        self._redefined = {resource_key(change.name) for change in plan.changes if redefines(change)}
         self._others = {resource_key(model.qualified_name): model for model in planned.others}
         self._former_names = {
             align.table.key: rename.observed

@@ -17,7 +17,7 @@ from delta_engine.deployment.recorded_models import with_recorded_grants
 from delta_engine.drift.commit_paths import renames
 from delta_engine.drift.renames import with_former_names
 from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
-from delta_engine.models import QualifiedName, SchemaName, Securable, SecurableName, Table
+from delta_engine.models import QualifiedName, Securable, SecurableName, Table
 from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import observe, with_statuses
@@ -32,7 +32,7 @@ from delta_engine.orchestrate.restore_decisions import (
 )
 from delta_engine.orchestrate.runs import Environment, Observation, PlannedRun
 from delta_engine.orchestrate.undeclared_tables import read_undeclared
-from delta_engine.ownership.recorded import AnyRecord, LastChange, Recorded, is_of_schema, is_of_table
+from delta_engine.ownership.recorded import AnyRecord, LastChange, Recorded, is_of_table
 from delta_engine.plan_files.document import Options
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.sql.tables import sql_undrop_table
@@ -64,7 +64,7 @@ class UndoRequest:
 
     def covers(self, name: SecurableName) -> bool:
         """Whether a securable is asked for; globs select no schemas."""
-        return not self.tables or (not isinstance(name, SchemaName) and matches_any(name, self.tables))
+        return not self.tables or (name.is_selectable and matches_any(name, self.tables))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +213,7 @@ class _RunChange:
     def created(self) -> Securable | None:
         """What the run created; created schemas stay."""
         after = self.after
-        if not self.is_last or _is_applied(self.before) or after is None or is_of_schema(after):
+        if not self.is_last or _is_applied(self.before) or after is None or after.name.is_container:
             return None
         return after.last_model if after.change is not None and after.change.is_new else None
 
@@ -236,7 +236,7 @@ class _RunChange:
             yield _refusal(self.name, "the run dropped it, or its record was removed", way_out)
         elif not self.is_last:
             yield _changed_since(self.name, self.later.run if self.later else None)
-        elif not (_is_applied(self.before) or self.created or isinstance(self.name, SchemaName)):
+        elif not (_is_applied(self.before) or self.created or self.name.is_container):
             yield _refusal(self.name, "no run had recorded it before, and what it was is not known")
         elif why := self.why_not_dropped(capabilities):
             reason = f"the run created it, and the backend {capabilities.name} drops no tables: {why}"

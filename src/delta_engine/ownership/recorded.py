@@ -16,7 +16,6 @@ from delta_engine.aspects.comparison import Model_co
 from delta_engine.models import (
     PolicyName,
     QualifiedName,
-    Schema,
     SchemaName,
     Securable,
     SecurableName,
@@ -337,11 +336,6 @@ AnyRecord: TypeAlias = Recorded[Securable]
 def is_of_table(record: AnyRecord | None) -> TypeGuard[Recorded[Table]]:
     """Whether it is the record of a table."""
     return record is not None and isinstance(record.name, QualifiedName)
-
-
-def is_of_schema(record: AnyRecord | None) -> TypeGuard[Recorded[Schema]]:
-    """Whether it is the record of a schema."""
-    return record is not None and isinstance(record.name, SchemaName)
 
 
 def table_record(records: Mapping[str, AnyRecord], name: QualifiedName) -> Recorded[Table] | None:

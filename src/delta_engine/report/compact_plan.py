@@ -27,7 +27,6 @@ from delta_engine.aspects.aspect import Sign
 from delta_engine.aspects.backfill_actions import converted_columns
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift, undone_by
 from delta_engine.errors import RefusedError
-from delta_engine.models import SchemaName
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.report.change_tree import Branch
 from delta_engine.report.plan_tree import other_branch, table_branch
@@ -73,7 +72,7 @@ def notable_branches(
     refused = {refusal.table.lower() for refusal in refusals if refusal.table}
     for change in other_changes(plan):
         key = resource_key(change.name)
-        align = change if isinstance(change, Align) and isinstance(change.name, SchemaName) else None
+        align = change if isinstance(change, Align) and change.name.is_container else None
         if align is None or any(_undoes_drift(key, action, undone) for action in align.actions):
             yield other_branch(change, undone)
     for action in plan.table_actions():

@@ -33,7 +33,7 @@ from delta_engine.aspects import KINDS
 from delta_engine.aspects.aspect import Sign
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, Schema, SchemaName
+from delta_engine.models import QualifiedName
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.report.change_tree import (
     Branch,
@@ -80,7 +80,7 @@ def other_branch(change: SecurableChange, undone: UndoneDrift) -> Branch:
     note = f"{hazards_note(change.hazards)}{undoes_note(undone.get((key, kind)))}"
     if isinstance(change, Drop):
         return Branch(Sign.REMOVED, f"{text}{note}")
-    if isinstance(change.desired, Schema):
+    if change.name.is_container:
         comment = f"  {change.desired.comment!r}" if change.desired.comment else ""
         return Branch(Sign.ADDED, f"{text}{comment}{note}")
     return Branch(Sign.ADDED, f"{text}{note}", tuple(new_branches(change.desired)))
@@ -256,8 +256,7 @@ def _sections(
     branches = list(plan_branches(plan, undone))
     others = [*other_changes(plan)]
     for branch, change in zip(branches, others, strict=False):
-        is_schema = isinstance(change.name, SchemaName)
-        yield _changes(branch), "" if is_schema else _sql(statements.get(resource_key(change.name), ()))
+        yield _changes(branch), _sql(statements.get(resource_key(change.name), ()))
     yield "", _sql(statements.get("", ()))
     for branch, action in zip(branches[len(others) :], plan.table_actions(), strict=True):
         yield _changes(branch), _sql(statements.get(action.table.key, ()))

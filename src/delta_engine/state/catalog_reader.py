@@ -173,7 +173,7 @@ def readable_snapshot(
         return snapshot_with_former_names(reader, models, others), ()
     except CatalogReadError as error:
         refusals = error.refusals
-        names = {place_of(model) for model in others if not isinstance(model, Schema)}
+        names = {place_of(model) for model in others if not model.qualified_name.is_container}
         if any(refusal.table is None and refusal.securable not in names for refusal in refusals):
             raise
         raise_all(refusal for refusal in refusals if (refusal.table or refusal.securable) in required)

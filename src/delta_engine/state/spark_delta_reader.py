@@ -26,7 +26,7 @@ from delta_engine.backends.spark_catalogs import catalog_way_out
 from delta_engine.backends.spark_sql_runner import DeltaSchema
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
-from delta_engine.models import QualifiedName, Schema, Table
+from delta_engine.models import AbacPolicy, QualifiedName, SchemaName, Table
 from delta_engine.models.functions import Function, FunctionName
 from delta_engine.sql.queries import (
     sql_at_location,
@@ -260,12 +260,8 @@ class SparkDeltaReader:
         """Return the state of every model's table and function; see `PlatformReader.snapshot`."""
         names = [model.qualified_name for model in models]
         functions = [model.qualified_name for model in others if isinstance(model, Function)]
-        pairs = {_schema_of(name) for name in names} | {_schema_of(name) for name in functions}
-        pairs |= {
-            (model.catalog_name.lower(), model.schema_name.lower())
-            for model in others
-            if isinstance(model, Schema)
-        }
+        in_schemas = (model.qualified_name for model in others if not isinstance(model, AbacPolicy))
+        pairs = {*map(_schema_of, names), *map(_schema_of, in_schemas)}
         missing = self._finder.missing_schemas(pairs)
         odd = {pair: spelling for pair, spelling in missing.items() if spelling is not None}
         raise_all(_odd_schema(pair, odd[pair]) for pair in sorted(odd.keys() - {*map(_schema_of, names)}))
@@ -438,7 +434,7 @@ def _in_odd_schema(table: QualifiedName, spelling: str) -> CatalogReadError:
     )
 
 
-def _schema_of(name: QualifiedName | FunctionName) -> _SchemaPair:
+def _schema_of(name: QualifiedName | SchemaName | FunctionName) -> _SchemaPair:
     return name.catalog.lower(), name.schema.lower()
 
 

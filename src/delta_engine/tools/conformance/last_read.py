@@ -57,8 +57,7 @@ class LastRead:
         if unread or unread_others:
             self._keep(self._reader.snapshot(unread, unread_others))
         asked = {model.key: self._tables[model.key] for model in models}
-        schemas = [model for model in others if isinstance(model, Schema)]
-        above = {*(schema.key for schema in schemas), *(key.rpartition(".")[0] for key in asked)}
+        above = {*(model.key for model in others), *(key.rpartition(".")[0] for key in asked)}
         schema_states = {key: self._schemas[key] for key in above if key in self._schemas}
         return CatalogState(
             tables=asked,
