@@ -28,7 +28,7 @@ from delta_engine.errors import (
     raise_all,
     unknown,
 )
-from delta_engine.models import Schema, Securable, SecurableName, Table
+from delta_engine.models import Securable, SecurableName, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.state.catalog_reader import Other, former_names
 from delta_engine.telemetry.context import spoken
@@ -83,12 +83,13 @@ class Project:
     @property
     def selectable(self) -> tuple[Table | Other, ...]:
         """The selected models, without schemas."""
-        return (*self.models, *(model for model in self.others if not isinstance(model, Schema)))
+        return (*self.models, *(model for model in self.others if model.qualified_name.is_selectable))
 
     @property
     def synced_others(self) -> tuple[Other, ...]:
         """The models of other kinds that a sync aligns: without schemas if only some models are selected."""
-        return tuple(model for model in self.others if not (self.is_partial and isinstance(model, Schema)))
+        selectable = (model for model in self.others if model.qualified_name.is_selectable)
+        return tuple(selectable) if self.is_partial else self.others
 
     def others_of(self, kind: type[_Model]) -> tuple[_Model, ...]:
         """Return the models of another kind than tables."""
@@ -205,10 +206,9 @@ def _others_of(
 ) -> tuple[Other, ...]:
     """Return the chosen ones of other kinds, and the schemas of the chosen tables."""
     schemas = {parent.key for model in models for parent in model.qualified_name.parents}
+    names = ((other, other.qualified_name) for other in others)
     return tuple(
-        other
-        for other in others
-        if (other.key in schemas if isinstance(other, Schema) else other.qualified_name in chosen)
+        other for other, name in names if (name in chosen if name.is_selectable else name.key in schemas)
     )
 
 
