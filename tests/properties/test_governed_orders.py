@@ -194,7 +194,7 @@ def policy_of(random: Random, name: str, *, is_about_values: bool) -> AbacPolicy
 
 def drawn(random: Random, *, is_about_values: bool) -> Governed:
     """Draw a state; one that is about values has seldom what forbids to compute them."""
-    masked, tagged = (0.04, 0.25) if is_about_values else (0.4, 0.5)
+    masked, tagged = (0.04, 0.4) if is_about_values else (0.4, 0.5)
     names = (*COLUMNS, COPY)
     return Governed(
         bodies={name: random.choice(bodies) for name, bodies in BODIES.items()},
@@ -205,7 +205,7 @@ def drawn(random: Random, *, is_about_values: bool) -> Governed:
         policies={
             name: policy_of(random, name, is_about_values=is_about_values)
             for name in ("p", "q", "rows")
-            if random.random() < 0.3
+            if random.random() < (0.4 if is_about_values else 0.3)
         },
         readers=frozenset(who for who in ("account users", "bob") if random.random() < 0.7),
         schema_readers=frozenset(who for who in ("account users", "bob") if random.random() < 0.2),
@@ -230,7 +230,9 @@ PARTS = (
 def changed(random: Random, before: Governed, *, is_about_values: bool) -> Governed:
     """Draw a state that differs in some parts."""
     other = drawn(random, is_about_values=is_about_values)
-    chosen = random.sample(PARTS, random.choice([0, 1, 1, 2] if is_about_values else [1, 1, 2, 2, 3]))
+    chosen = random.sample(PARTS, random.choice([0, 1, 1] if is_about_values else [1, 1, 2, 2, 3]))
+    if is_about_values and random.random() < 0.5:
+        chosen.append(random.choice(["policies", "tags"]))
     after = replace(before, **{part: getattr(other, part) for part in chosen})
     if "bodies" in chosen:  # seldom all of them
         kept = {name: body for name, body in before.bodies.items() if random.random() < 0.6}
