@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, Removed
 from delta_engine.aspects.conversions import is_reserved_name
+from delta_engine.aspects.governed_tables import GovernedPlan
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.compile.compiled_plan import CompiledPlan, Round, Step
 from delta_engine.compile.planner import TablePlanner
@@ -349,7 +350,7 @@ def planned(catalog: FakeUnityCatalog, models: list[Securable], records: Records
     refusals = (
         *validator.model_violations(models),
         *validator.plan_violations(plan),
-        *unsafe_orders(plan, observed),
+        *unsafe_orders(GovernedPlan(plan, observed)),
     )
     return None if refusals or protected(catalog, plan, tables, observed) else plan
 
@@ -361,7 +362,7 @@ def protected(
     asked = ProtectedData(
         EffectivePolicyReader(catalog), catalog, CatalogAddressing(), principals=PrincipalReader(catalog)
     )
-    return bool(asked.refusals(plan, tables, observed, POLICY))
+    return bool(asked.refusals(GovernedPlan(plan, observed), tables, POLICY))
 
 
 def in_any_order(random: Random, plan: CompiledPlan, failing: int | None) -> Iterator[str]:

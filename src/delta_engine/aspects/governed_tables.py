@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 from delta_engine.actions import Align, AlignTable, Create, Drop, SecurableChange, TablePlan
@@ -88,54 +89,70 @@ class Governed:
         return frozenset(reached)
 
 
-def governed_before(plan: TablePlan, observed: CatalogState) -> Governed:
-    """Return a snapshot, with the column names that a plan gives."""
-    renames = {align.table.key: renamed_columns(align) for align in plan.align_tables}
-    existing = {key: table for key, table in observed.tables.items() if table.exists}
-    return Governed(
-        tables={
-            key: renames[key].applied_to(table) if key in renames else table
-            for key, table in existing.items()
-        },
-        tags={key: state.tags for key, state in observed.schema_states.items()},
-        calls={
-            key: frozenset(
-                called.key
-                for called in called_by(FunctionName(*key.split(".")), state.language, state.body or "")
-            )
-            for key, state in observed.functions.items()
-            if state.exists
-        },
-        policies={
-            key: _policy(key, state)
-            for key, state in observed.policies.items()
-            if state.protection is not None
-        },
-    )
+@dataclass(frozen=True)
+class GovernedPlan:
+    """A plan with what governs tables before and after it, each worked out once, when it is first needed."""
 
+    plan: TablePlan
+    observed: CatalogState
 
-def governed_after(plan: TablePlan, before: Governed) -> Governed:
-    """Return what a plan makes of a moment."""
-    tables, calls, policies = dict(before.tables), dict(before.calls), dict(before.policies)
-    tags = dict(before.tags)
-    for change in plan.changes:
-        name, key = change.name, change.name.key
-        if isinstance(change, Drop):
-            of_kind: Mapping[str, dict[str, Any]] = {"table": tables, "function": calls, "policy": policies}
-            of_kind[name.kind].pop(key, None)
-        elif isinstance(change, Align) and name.kind == "table" and key in tables:
-            tables[key] = _changed_table(tables[key], change)
-        elif isinstance(change, Align) and name.kind == "schema":
-            tags[key] = _changed_tags(tags.get(key, {}), change)
-        for definition in changed_models(change):
-            match definition:
-                case Table():
-                    tables[key] = definition
-                case Function():
-                    calls[key] = frozenset(called.key for called in called_functions(definition))
-                case AbacPolicy():
-                    policies[key] = definition
-    return Governed(tables=tables, tags=tags, calls=calls, policies=policies)
+    @cached_property
+    def before(self) -> Governed:
+        """The snapshot, with the column names that the plan gives."""
+        renames = {align.table.key: renamed_columns(align) for align in self.plan.align_tables}
+        existing = {key: table for key, table in self.observed.tables.items() if table.exists}
+        return Governed(
+            tables={
+                key: renames[key].applied_to(table) if key in renames else table
+                for key, table in existing.items()
+            },
+            tags={key: state.tags for key, state in self.observed.schema_states.items()},
+            calls={
+                key: frozenset(
+                    called.key
+                    for called in called_by(FunctionName(*key.split(".")), state.language, state.body or "")
+                )
+                for key, state in self.observed.functions.items()
+                if state.exists
+            },
+            policies={
+                key: _policy(key, state)
+                for key, state in self.observed.policies.items()
+                if state.protection is not None
+            },
+        )
+
+    @cached_property
+    def after(self) -> Governed:
+        """What the plan makes of the snapshot."""
+        tables, calls, policies = (
+            dict(self.before.tables),
+            dict(self.before.calls),
+            dict(self.before.policies),
+        )
+        tags = dict(self.before.tags)
+        for change in self.plan.changes:
+            name, key = change.name, change.name.key
+            if isinstance(change, Drop):
+                of_kind: Mapping[str, dict[str, Any]] = {
+                    "table": tables,
+                    "function": calls,
+                    "policy": policies,
+                }
+                of_kind[name.kind].pop(key, None)
+            elif isinstance(change, Align) and name.kind == "table" and key in tables:
+                tables[key] = _changed_table(tables[key], change)
+            elif isinstance(change, Align) and name.kind == "schema":
+                tags[key] = _changed_tags(tags.get(key, {}), change)
+            for definition in changed_models(change):
+                match definition:
+                    case Table():
+                        tables[key] = definition
+                    case Function():
+                        calls[key] = frozenset(called.key for called in called_functions(definition))
+                    case AbacPolicy():
+                        policies[key] = definition
+        return Governed(tables=tables, tags=tags, calls=calls, policies=policies)
 
 
 def with_uses(plan: TablePlan, observed: CatalogState) -> TablePlan:
@@ -143,8 +160,8 @@ def with_uses(plan: TablePlan, observed: CatalogState) -> TablePlan:
     changed = {key for key, _ in _changed_functions(plan)}
     if not changed:
         return plan
-    before = governed_before(plan, observed)
-    after = governed_after(plan, before)
+    governed = GovernedPlan(plan, observed)
+    before, after = governed.before, governed.after
     sides = _uses(before, changed), _uses(after, changed)
     uses = {key: tuple(_joined(key, observed, *(side.get(key, {}) for side in sides))) for key in changed}
     callers = {

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from delta_engine.actions.policy import Consent, NeededConsent, Policy, last_day
+from delta_engine.aspects.governed_tables import GovernedPlan
 from delta_engine.drift.drifted_resources import DriftRefusal
 from delta_engine.errors import RefusedError
 from delta_engine.orchestrate.runs import Environment, PlannedRun
@@ -52,16 +53,17 @@ def judged_with_consents(
 
 def _with_verdict(environment: Environment, draft: PlannedRun) -> PlannedRun:
     now = utc_now()
+    governed = GovernedPlan(draft.plan, draft.snapshot)
     needed = [*needed_consents(draft.plan)]
     violations = [
         *environment.validator.at(now).plan_violations(draft.plan, has_costs=False),
         *crowded_scopes(draft.plan, draft.snapshot),
-        *unsafe_orders(draft.plan, draft.snapshot),
+        *unsafe_orders(governed),
         *lost_calls(environment.views, draft.plan),
     ]
     draft = replace(draft, refusals=(*draft.refusals, *_without_covered(violations, draft.refusals)))
     if not draft.refusals:
-        draft, of_tables = _asked(environment, draft, now)
+        draft, of_tables = _asked(environment, draft, governed, now)
         needed += of_tables
     given = [consent for consent in draft.intent.policy.consents if any(map(consent.covers, needed))]
     return replace(
@@ -87,7 +89,7 @@ def _without_covered(
 
 
 def _asked(
-    environment: Environment, draft: PlannedRun, now: datetime
+    environment: Environment, draft: PlannedRun, governed: GovernedPlan, now: datetime
 ) -> tuple[PlannedRun, Sequence[NeededConsent]]:
     """Ask the tables: for costs and policies, then for their rows, unless the answers refuse the plan by then.
 
@@ -99,7 +101,7 @@ def _asked(
     needed: Sequence[NeededConsent] = ()
     if environment.protected_data is not None:
         policy = draft.intent.policy.at(now)
-        protected = environment.protected_data.refusals(plan, draft.intent.tables, draft.snapshot, policy)
+        protected = environment.protected_data.refusals(governed, draft.intent.tables, policy)
         refusals += (refusal for refusal in protected if not _is_allowed(refusal, policy))
         needed = needed_by(protected)
     refusals += ungoverned_tags(plan, environment.governed_tags)

@@ -15,7 +15,7 @@ from delta_engine.actions import AlignTable, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects.backfill_actions import FillColumn
 from delta_engine.aspects.columns import ColumnAdd
-from delta_engine.aspects.governed_tables import Governed, governed_after, governed_before
+from delta_engine.aspects.governed_tables import Governed, GovernedPlan
 from delta_engine.aspects.partitioning import VerifyRewrite
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import SetManaged
@@ -50,7 +50,7 @@ class ProtectedData:
     parallelism: int = 4
 
     def refusals(
-        self, plan: TablePlan, models: Sequence[Table], observed: CatalogState, policy: Policy
+        self, governed: GovernedPlan, models: Sequence[Table], policy: Policy
     ) -> tuple[UnsafePlanError, ...]:
         """Return why values must not be computed, table by table; no statement for tables without such a change.
 
@@ -63,14 +63,14 @@ class ProtectedData:
             policy: what the run may do; `protected_data` says that the policies except the engine's principal.
         """
         by_key = {model.key: model for model in models}
-        computed = [align for align in plan.align_tables if _is_about_values(align)]
+        computed = [align for align in governed.plan.align_tables if _is_about_values(align)]
         if not computed:
             return ()
-        managed = self._managed(plan, observed)
+        managed = self._managed(governed)
         problems = query_each(
             lambda align: tuple(
                 self._problems(
-                    align, by_key.get(align.table.key), observed.table(align.table), policy, managed
+                    align, by_key.get(align.table.key), governed.observed.table(align.table), policy, managed
                 )
             ),
             computed,
@@ -82,10 +82,9 @@ class ProtectedData:
             for problem in problems_of_align
         )
 
-    def _managed(self, plan: TablePlan, observed: CatalogState) -> _ManagedPolicies:
+    def _managed(self, governed: GovernedPlan) -> _ManagedPolicies:
         """Return the policies that the engine knows, as the plan leaves them."""
-        before = governed_before(plan, observed)
-        after = governed_after(plan, before)
+        before, after = governed.before, governed.after
         if not after.policies or self.principals is None:
             return _ManagedPolicies(before, after)
         try:

@@ -20,7 +20,7 @@ from delta_engine.aspects.backfill_actions import DropFormerColumn
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.columns import ColumnDrop, FieldDrop
 from delta_engine.aspects.function_definition import ReplaceFunction
-from delta_engine.aspects.governed_tables import Governed, governed_after, governed_before
+from delta_engine.aspects.governed_tables import Governed, GovernedPlan
 from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
 from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.aspects.policy_reach import Reach
@@ -37,7 +37,6 @@ from delta_engine.aspects.tags import SetColumnTags, SetTableTags, UnsetColumnTa
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import AbacPolicy
 from delta_engine.sql.function_bodies import call_cycles
-from delta_engine.state.states import CatalogState
 from delta_engine.validation.policy_rules import has_negation, meeting_problems, tags_of
 from delta_engine.validation.rules import Problem, plan_refusal
 
@@ -65,17 +64,17 @@ class Effect:
     comes_last: bool = False
 
 
-def unsafe_orders(plan: TablePlan, observed: CatalogState) -> Iterator[UnsafePlanError]:
+def unsafe_orders(governed: GovernedPlan) -> Iterator[UnsafePlanError]:
     """Yield per table why no order of a plan is safe, and the functions that change places in a circle."""
+    plan = governed.plan
     touched = {align.name.key for align in plan.alignments if any(map(_has_effect, align.actions))}
     is_governed = any(change.name.kind in ("function", "policy") for change in plan.changes)
     if not (touched or is_governed):
         return iter(())
-    before = governed_before(plan, observed)
-    changes = _Changes(plan, before, governed_after(plan, before))
+    changes = _Changes(plan, governed.before, governed.after)
     refusals = [
         changes.refusal(key, problem)
-        for key in sorted(before.tables.keys() & changes.after.tables.keys())
+        for key in sorted(changes.before.tables.keys() & changes.after.tables.keys())
         if is_governed or not touched.isdisjoint((key, key.rpartition(".")[0]))
         for problem in islice(_Table(key, changes).problems(), 1)
     ]

@@ -11,7 +11,7 @@ from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.function_definition import FunctionUse, ReplaceFunction
-from delta_engine.aspects.governed_tables import governed_after, governed_before, with_uses
+from delta_engine.aspects.governed_tables import GovernedPlan, with_uses
 from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.aspects.tags import SetColumnTags, SetTableTags, UnsetColumnTags
@@ -187,14 +187,14 @@ def test_a_hidden_body_calls_nothing() -> None:
 
 
 def test_a_new_table_has_what_its_model_declares() -> None:
-    before = governed_before(TablePlan(), CatalogState(tables={KEY: TableState(exists=False)}))
-    assert before.reaches(KEY) == []
     created = Table("dev", "silver", "orders", [*COLUMNS], row_filter=RowFilter("g.rows"))
     added = AlignTable(QualifiedName("dev", "silver", "t"), (ColumnAdd(Column("a", "int", mask=MASK)),))
     plan = TablePlan((Create(created), added))
-    assert [str(reach) for reach in governed_after(plan, before).reaches(KEY)] == [
+    new = GovernedPlan(plan, CatalogState(tables={KEY: TableState(exists=False)}))
+    assert new.before.reaches(KEY) == []
+    assert [str(reach) for reach in new.after.reaches(KEY)] == [
         "its own row filter",
         "its own mask",
     ]
-    grown = governed_before(plan, CatalogState(tables={"dev.silver.t": TableState()}))
-    assert [reach.column for reach in governed_after(plan, grown).reaches("dev.silver.t")] == ["a"]
+    grown = GovernedPlan(plan, CatalogState(tables={"dev.silver.t": TableState()}))
+    assert [reach.column for reach in grown.after.reaches("dev.silver.t")] == ["a"]

@@ -8,6 +8,7 @@ import pytest
 
 from delta_engine.actions import Create, TablePlan
 from delta_engine.actions.policy import Allowance, Policy
+from delta_engine.aspects.governed_tables import GovernedPlan
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import AbacPolicy, Column, PolicyFilter, PolicyMask, PolicyScope, Table
@@ -49,7 +50,7 @@ def refusals(
         EffectivePolicyReader(catalog), catalog, CatalogAddressing(), principals=PrincipalReader(catalog)
     )
     allowed = Policy(allow=(Allowance.parse("backfill_column"),))
-    return [refusal.reason for refusal in asks.refusals(plan, [ORDERS], observed, allowed)]
+    return [refusal.reason for refusal in asks.refusals(GovernedPlan(plan, observed), [ORDERS], allowed)]
 
 
 EFFECTIVE = (Stored(name="mine", securable="dev.silver", excepted=frozenset({ENGINE})),)

@@ -19,7 +19,7 @@ from delta_engine.aspects.backfill_actions import (
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.function_definition import ReplaceFunction
-from delta_engine.aspects.governed_tables import with_uses
+from delta_engine.aspects.governed_tables import GovernedPlan, with_uses
 from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
 from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
@@ -87,7 +87,7 @@ def table(*actions: Any, name: QualifiedName = ORDERS) -> AlignTable:
 
 def refusals(observed: CatalogState, *changes: Any) -> str:
     plan = with_uses(TablePlan(changes), observed)
-    return " ".join(map(str, unsafe_orders(plan, observed)))
+    return " ".join(map(str, unsafe_orders(GovernedPlan(plan, observed))))
 
 
 def snapshot(
