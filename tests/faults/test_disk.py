@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.errors import StoreError, UnsavedStateError
-from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
 from tests.builders.deployment import HOLDER, deployment_state, repository_over

@@ -11,10 +11,10 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Final
 
-from delta_engine.cli.staged_files import StagedFiles
 from delta_engine.cli.terminal import say
 from delta_engine.config.conf_folder import CONF_DIR
 from delta_engine.config.editor_files import editor_files
+from delta_engine.config.whole_files import StagedFiles, remove_unfinished_files
 from delta_engine.deployment.local_files import only_writer
 from delta_engine.errors import InvalidCommandError
 
@@ -58,6 +58,8 @@ def init_project(directory: Path, existing: Existing) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with only_writer(directory), StagedFiles() as files:
+            for folder in {(directory / name).parent for name in planned.written}:
+                remove_unfinished_files(folder)
             for name, content in planned.written.items():
                 files.add(directory / name, content, replaces=name in planned.verbs)
             files.publish()

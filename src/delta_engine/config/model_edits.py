@@ -6,10 +6,7 @@ safely, with instructions for a manual edit.
 
 from __future__ import annotations
 
-import os
 import re
-import stat
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +19,7 @@ from delta_engine.config.edit_instructions import edit_instructions
 from delta_engine.config.loading import models_of_text
 from delta_engine.config.model_text import fields_of, written_values
 from delta_engine.config.variables import escaped, fill_in, spelled, spellings_in
+from delta_engine.config.whole_files import replace_files
 from delta_engine.config.yaml_documents import read_untouched
 from delta_engine.config.yaml_edits import EntryEditor
 from delta_engine.config.yaml_layout import (
@@ -339,46 +337,3 @@ def _refusal(edit: ModelEdit, reason: str, way_out: str = "") -> ConfigError:
 
 def _about(model: Securable, reason: str, way_out: str) -> ConfigError:
     return ConfigError(reason, **subject(model.qualified_name), location=model.declared_at, way_out=way_out)
-
-
-def replace_files(contents: Mapping[Path, bytes]) -> None:
-    """Replace existing files, each atomically; keep modes and follow links.
-
-    All contents are on disk before the first replacement, so a full disk changes no file. After an OSError, the failed
-    file and later ones have their old contents.
-    """
-    staged: dict[Path, Path] = {}
-    try:
-        for path, data in contents.items():
-            target = path.resolve(strict=True)
-            staged[target] = _staged(target, data)
-        for target, temporary in staged.items():
-            temporary.replace(target)
-    except BaseException:
-        for temporary in staged.values():
-            temporary.unlink(missing_ok=True)
-        raise
-    for folder in {target.parent for target in staged}:
-        _sync_folder(folder)
-
-
-def _staged(target: Path, data: bytes) -> Path:
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
-            os.fsync(file.fileno())
-    except BaseException:
-        Path(name).unlink()
-        raise
-    return Path(name)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,8 +1,7 @@
-"""Files that survive crashes: written completely or not at all, and changed by one process at a time."""
+"""Files of the deployment state: changed by one process at a time, and read although they are damaged."""
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -12,76 +11,11 @@ from typing import Final
 
 import msgspec
 
+from delta_engine.config.whole_files import TEMPORARY_SUFFIX, sync_folder
 from delta_engine.deployment.errors import CorruptStateError, StoreError
 from delta_engine.deployment.ports import StateStore
 from delta_engine.deployment.stored import DocumentIdentity, StoredDocument
 from delta_engine.errors import InvalidCommandError
-
-_TEMPORARY_SUFFIX = ".tmp"
-_STRAY_PREFIX = ".delta-engine-"
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace a file's content durably and atomically; on `OSError`, the old content is unchanged.
-
-    Without the folder's fsync, a power loss undoes an acknowledged write.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}{_TEMPORARY_SUFFIX}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        _discard(temporary)
-        raise
-    sync_folder(path.parent)
-
-
-def create_atomically(path: Path, data: bytes) -> None:
-    """Create a file with its content durably and atomically; FileExistsError if the path exists, even as a broken link.
-
-    The caller makes the folder's entries durable (`sync_folder`), once for many files.
-    """
-    temporary = unfinished_file(path.parent)
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        move_without_replacing(temporary, path)
-    finally:
-        _discard(temporary)
-
-
-def _discard(temporary: Path) -> None:
-    """Remove a temporary file if possible; a failure must not hide an error of the write."""
-    with suppress(OSError):
-        temporary.unlink(missing_ok=True)
-
-
-def unfinished_file(folder: Path, number: int = 0) -> Path:
-    """Return the path of this process's temporary file in a folder; see `remove_unfinished_files`."""
-    return folder / f"{_STRAY_PREFIX}{os.getpid()}-{number}{_TEMPORARY_SUFFIX}"
-
-
-def move_without_replacing(temporary: Path, path: Path) -> None:
-    """Give a temporary file its name; FileExistsError if the path exists. The temporary name may stay too."""
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        if os.path.lexists(path):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
-        temporary.replace(path)
-
-
-def remove_unfinished_files(folder: Path) -> None:
-    """Remove temporary files of killed processes from a folder; the caller must be its only writer."""
-    for stray in folder.glob(f"{_STRAY_PREFIX}*{_TEMPORARY_SUFFIX}"):
-        stray.unlink(missing_ok=True)
 
 
 def append_durably(path: Path, data: bytes) -> None:
@@ -107,17 +41,8 @@ def append_durably(path: Path, data: bytes) -> None:
 
 def remove_stray_files(path: Path) -> None:
     """Remove the temporary files of killed writers of a file; the caller must be its only writer."""
-    for stray in path.parent.glob(f".{path.name}.*{_TEMPORARY_SUFFIX}"):
+    for stray in path.parent.glob(f".{path.name}.*{TEMPORARY_SUFFIX}"):
         stray.unlink(missing_ok=True)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a folder's entries durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

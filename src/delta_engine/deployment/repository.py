@@ -18,6 +18,7 @@ from tempfile import gettempdir
 
 import msgspec
 
+from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.codec import decode_state, encode_state, lost_document
 from delta_engine.deployment.document import KEPT_WRITE_IDS, VERSION, DeploymentState
 from delta_engine.deployment.errors import (
@@ -30,7 +31,7 @@ from delta_engine.deployment.errors import (
     UncertainWriteError,
     UnsavedStateError,
 )
-from delta_engine.deployment.local_files import UNDECODABLE, identity_in, lost_identity, write_atomically
+from delta_engine.deployment.local_files import UNDECODABLE, identity_in, lost_identity
 from delta_engine.deployment.ports import StateStore
 from delta_engine.deployment.stored import DocumentIdentity, StateVersion, StoredDocument
 from delta_engine.deployment.stores.files import FileVersions

@@ -13,8 +13,8 @@ from delta_engine.config.consents import REASON_TO_WRITE
 from delta_engine.config.entry_text import EntryWriter, with_reasons
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.config.state_backend import LocalState
+from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.document import DeploymentState, consent_key
-from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.local import LocalStateStore
 from delta_engine.errors import ConfigError, DeltaEngineError, raise_all

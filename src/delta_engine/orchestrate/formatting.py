@@ -13,9 +13,9 @@ from typing import Final
 from delta_engine.config.conf_folder import environments
 from delta_engine.config.file_patterns import matching_files
 from delta_engine.config.loading import model_files
-from delta_engine.config.model_edits import replace_files
 from delta_engine.config.model_format import formatted
 from delta_engine.config.settings import load_settings, no_configuration_way_out
+from delta_engine.config.whole_files import replace_files
 from delta_engine.config.yaml_documents import decoded, read_untouched
 from delta_engine.errors import ConfigError, SourceLocation
 

@@ -22,13 +22,9 @@ from delta_engine.config.editor_files import editor_files, schema_line
 from delta_engine.config.loading import Declared, load_present
 from delta_engine.config.model_writer import yaml_models
 from delta_engine.config.settings import Settings
+from delta_engine.config.whole_files import create_atomically, remove_unfinished_files, sync_folder
 from delta_engine.config.yaml_documents import MAX_BYTES
-from delta_engine.deployment.local_files import (
-    create_atomically,
-    only_writer,
-    remove_unfinished_files,
-    sync_folder,
-)
+from delta_engine.deployment.local_files import only_writer
 from delta_engine.errors import InvalidCommandError, RefusedError
 from delta_engine.models import AbacPolicy, QualifiedName, Table
 from delta_engine.models.constraints import Keyed, referenced_tables

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance
 from delta_engine.aspects.delta_properties import is_catalog_managed
+from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
-from delta_engine.deployment.local_files import write_atomically
 from delta_engine.models import Securable
 from delta_engine.orchestrate.runs import Environment, OpenRun, PlannedRun
 from delta_engine.ownership.recorded import resource_key

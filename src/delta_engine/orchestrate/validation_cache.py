@@ -19,7 +19,8 @@ import msgspec
 from delta_engine.config.asset_bundle import refuse_other_volume
 from delta_engine.config.loading import model_files, read_contents
 from delta_engine.config.settings import Settings, load_settings
-from delta_engine.deployment.local_files import UNDECODABLE, write_atomically
+from delta_engine.config.whole_files import write_atomically
+from delta_engine.deployment.local_files import UNDECODABLE
 from delta_engine.errors import ConfigError, engine_version
 from delta_engine.models import Function
 from delta_engine.models.open_struct import checksum_of

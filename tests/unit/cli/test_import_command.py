@@ -9,7 +9,8 @@ import pytest
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.terminal import ExitCode
-from delta_engine.deployment.local_files import create_atomically, only_writer
+from delta_engine.config.whole_files import create_atomically
+from delta_engine.deployment.local_files import only_writer
 from delta_engine.errors import StatementError
 from delta_engine.orchestrate import import_folder
 from tests.builders.worlds import Kill

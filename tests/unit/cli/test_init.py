@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.cli import staged_files
 from delta_engine.cli.project_files import merged_lines
 from delta_engine.cli.terminal import ExitCode
+from delta_engine.config import whole_files
 from delta_engine.deployment.local_files import only_writer
 from tests.builders.worlds import Kill
 from tests.projects.commandline import CommandLine
@@ -167,7 +167,7 @@ def test_a_killed_init_is_completed(
     assert delta_engine("init", "whole").code == 0
     moved = iter(range(100))
 
-    def killed(self: staged_files.StagedFiles, *_: object) -> None:
+    def killed(self: whole_files.StagedFiles, *_: object) -> None:
         """Leave everything as it is: a killed process cleans nothing up."""
 
     def move(temporary: Path, path: Path) -> None:
@@ -176,8 +176,8 @@ def test_a_killed_init_is_completed(
         temporary.replace(path)
 
     with monkeypatch.context() as patched:
-        patched.setattr(staged_files, "move_without_replacing", move)
-        patched.setattr(staged_files.StagedFiles, "__exit__", killed)
+        patched.setattr(whole_files, "move_without_replacing", move)
+        patched.setattr(whole_files.StagedFiles, "__exit__", killed)
         with pytest.raises(Kill):
             delta_engine("init", "killed")
     killed_files = contents(here / "killed")

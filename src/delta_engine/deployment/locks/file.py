@@ -16,8 +16,9 @@ from pathlib import Path
 
 import msgspec
 
+from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.errors import LockHeld, LockLost, UnreadableLockError
-from delta_engine.deployment.local_files import store_errors, write_atomically
+from delta_engine.deployment.local_files import store_errors
 from delta_engine.deployment.locks.records import decode_lock_record, encode_lock_record, unlocked_record
 from delta_engine.deployment.ports import LockLease
 from delta_engine.deployment.stored import LockHolder, LockRecord

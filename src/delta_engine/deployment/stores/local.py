@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.errors import ConflictError
 from delta_engine.deployment.local_files import (
     UNDECODABLE,
@@ -18,7 +19,6 @@ from delta_engine.deployment.local_files import (
     identity_in,
     remove_stray_files,
     store_errors,
-    write_atomically,
 )
 from delta_engine.deployment.ports import StateStore
 from delta_engine.deployment.stored import DocumentIdentity, StoredDocument, StoredFile

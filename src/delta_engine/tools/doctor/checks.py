@@ -21,9 +21,9 @@ from delta_engine.aspects.aspect import Right
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.config.settings import Settings
 from delta_engine.config.state_backend import DatabricksState, S3State
+from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import ConflictError, StoreError
-from delta_engine.deployment.local_files import write_atomically
 from delta_engine.deployment.stores.s3 import S3Folder
 from delta_engine.deployment.stores.volume_files import VolumeFiles
 from delta_engine.errors import DISTRIBUTION, RefusedError, engine_version
