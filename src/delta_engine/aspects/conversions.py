@@ -153,15 +153,8 @@ def conversions_of(
         if present is None or (begun is None and column.using is None):
             continue
         if begun is not None or not is_same_type(column.data_type, present.data_type):
-            yield Conversion(
-                desired=_carried(column, present), observed=present, progress=begun or Progress()
-            )
-
-
-def _carried(desired: Column, observed: Column) -> Column:
-    """Return the new column with the comment and the unmanaged tags of the former one."""
-    tags = {**observed.tags, **desired.tags}
-    return replace(desired, comment=desired.comment or observed.comment, tags=tags)
+            converted = replace(column, comment=column.comment or present.comment)
+            yield Conversion(desired=converted, observed=present, progress=begun or Progress())
 
 
 def filled_columns(

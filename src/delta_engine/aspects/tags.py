@@ -189,25 +189,46 @@ def _column_changes(
 
 def _tags_of_new_columns(comparison: Comparison) -> Iterable[tuple[str, tuple[EntryChange, ...]]]:
     """Yield the tags that the new columns of conversions lack, unmanaged tags of the former columns included."""
+    for desired, present in _new_columns(comparison):
+        if changes := _changed_tags(desired.tags, present.tags):
+            yield present.name, changes
+
+
+def _new_columns(comparison: Comparison) -> Iterator[ColumnPair]:
+    """Yield the new columns of conversions, with all tags that they are to have, and as they are."""
+    if not comparison.converted:
+        return
+    ours, may_unset = _ours(comparison), comparison.desired.is_about(Part.TAGS)
     for conversion in comparison.converted:
-        added = conversion.added
-        changes = _changed_tags(conversion.desired.tags, added.tags if added else NOTHING)
-        if changes:
-            yield new_name(conversion.observed.name), changes
+        declared, former = conversion.desired.tags, conversion.observed
+        unwanted = _unwanted_tags(declared, former.tags, ours[former.key], comparison.policy.tags)
+        gone = entry_keys(unwanted) if may_unset else []
+        kept = {key: value for key, value in former.tags.items() if key not in gone}
+        desired = replace(conversion.desired, tags={**kept, **declared})
+        yield desired, conversion.added or replace(desired, name=new_name(former.name), tags={})
 
 
 def _unwanted_of_columns(comparison: Comparison) -> Iterable[tuple[str, tuple[tuple[str, str], ...]]]:
-    tagged = [pair for pair in comparison.differing if pair[1].tags]
+    begun = (
+        (desired, replace(new, name=desired.name)) for desired, new in _new_columns(comparison)
+    )  # tags are unset after the swap
+    tagged = [pair for pair in (*comparison.differing, *begun) if pair[1].tags]
     if not tagged or not comparison.desired.is_about(Part.TAGS):
         return
-    ours: dict[str, set[str]] = defaultdict(set)
-    for model in comparison.ours:
-        for column in model.columns:
-            ours[column.key] |= column.tags.keys()
+    ours = _ours(comparison)
     for desired, observed in tagged:
         unwanted = _unwanted_tags(desired.tags, observed.tags, ours[observed.key], comparison.policy.tags)
         if unwanted:
             yield observed.name, unwanted
+
+
+def _ours(comparison: Comparison) -> Mapping[str, set[str]]:
+    """Return the keys of tags that applied and attempted models have, by column."""
+    ours: dict[str, set[str]] = defaultdict(set)
+    for model in comparison.ours:
+        for column in model.columns:
+            ours[column.key] |= column.tags.keys()
+    return ours
 
 
 def _render_columns(actions: Sequence[ColumnTags], context: RenderContext) -> Iterable[str]:

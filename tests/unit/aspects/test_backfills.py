@@ -247,6 +247,19 @@ def test_a_new_column_has_its_tags_before_its_first_value(is_begun: bool) -> Non
     assert tags == {"copy": ["pii"], "delta_engine_new_amount": ["by_hand", "pii"]}
 
 
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_a_conversion_loses_the_tags_that_its_model_no_longer_has(is_begun: bool) -> None:
+    begun = [Column("delta_engine_new_amount", "int", tags={"pii": "low"})] if is_begun else []
+    observed = TableState(columns=(ID, replace(AMOUNT, tags={"pii": "low", "by_hand": "1"}), *begun))
+    model = orders(ID, CONVERTED)
+    record = Recorded.of(orders(ID, replace(AMOUNT, tags={"pii": "low"})), attempted=(model,))
+    (align,) = TablePlanner().plan([model], catalog_of([model], observed), {model.key: record}).align_tables
+    tags = {action.column: [tag.key for tag in action.tags] for action in align.of_type(SetColumnTags)}
+    assert tags == {"delta_engine_new_amount": ["by_hand"]}
+    unset = {action.column: action.tags for action in align.of_type(UnsetColumnTags)}
+    assert unset == ({"amount": (("pii", "low"),)} if is_begun else {})
+
+
 NEW, OLD = Column("Delta_Engine_New_Amount", "int"), Column("delta_engine_old_Amount", "string")
 
 
