@@ -202,8 +202,13 @@ def read_models(backend: Backend, targets: Targets, owns: Sequence[str]) -> Impo
     violations = (*PlanValidator().model_violations(declarable), *OwnedTables(owns).check(declarable))
     refused = {violation.table or violation.securable for violation in violations}
     schemas = catalog_state.schema_states.items() if targets.is_whole else ()
-    read = (as_schema_model(SchemaName(*key.split(".")), state) for key, state in schemas)
-    importable = [model for model in read if model is not None]
+    needed = {name.key for name in _bare_scopes(targets)}
+    read = [(key, as_schema_model(SchemaName(*key.split(".")), state)) for key, state in schemas]
+    importable = [
+        model or Schema(*key.split("."), declared_at=THE_CATALOG)
+        for key, model in read
+        if model or key in needed
+    ]
     others = [
         refusal for refusal in unreadable if targets.is_whole and isinstance(refusal, NotADeltaTableError)
     ]
@@ -222,6 +227,19 @@ def read_models(backend: Backend, targets: Targets, owns: Sequence[str]) -> Impo
             *(f"left out: {refusal.table} is no Delta table: {refusal.reason}" for refusal in others),
         ),
     )
+
+
+def _bare_scopes(targets: Targets) -> tuple[SchemaName, ...]:
+    """Return the schemas that have policies and none of the tables: a policy's model needs the model of its schema."""
+    with_tables = {parent.key for name in targets.names for parent in name.parents}
+    scopes = {
+        parent.key: parent
+        for other in targets.others
+        if isinstance(other, AbacPolicy)
+        for parent in other.qualified_name.parents
+        if isinstance(parent, SchemaName) and parent.key not in with_tables
+    }
+    return tuple(scopes.values())
 
 
 def _unmanaged(name: QualifiedName, state: TableState) -> Iterator[RefusedError]:
@@ -365,10 +383,10 @@ def _shown(names: Iterable[str]) -> str:
 
 def _read(backend: Backend, targets: Targets) -> tuple[CatalogState, tuple[RefusedError, ...]]:
     """Return a snapshot, and why other tables cannot be read."""
-    names = targets.names
-    if not names:
+    names, schemas = targets.names, [Schema(*name.parts) for name in _bare_scopes(targets)]
+    if not names and not schemas:
         return CatalogState(tables={}), ()
-    catalog_state, unreadable = readable_snapshot(backend.reader, list(map(bare_model, names)))
+    catalog_state, unreadable = readable_snapshot(backend.reader, list(map(bare_model, names)), schemas)
     if not targets.is_whole and not unreadable and not _exists(catalog_state, names[0]):
         raise InvalidCommandError(
             f"{names[0]} does not exist, or you may not see it",

@@ -149,6 +149,8 @@ def _policy(project: Project) -> PolicyRecord:
         rules=policy.rules,
         max_rewrite_bytes=policy.max_rewrite_bytes,
         drift=project.settings.drift_policy.handling.value,
+        removed_functions=policy.removed_functions.value,
+        removed_policies=policy.removed_policies.value,
     )
 
 

@@ -107,7 +107,7 @@ NO_OPTIONS: Final = Options()
 
 
 class PolicyRecord(_Part, frozen=True, kw_only=True):
-    """The environment's `policy`; `allow` includes what the command allowed."""
+    """The environment's `policy`; `allow` includes what the command allowed. Older files lack the fields with None."""
 
     allow: tuple[str, ...]
     create_schemas: bool
@@ -118,6 +118,8 @@ class PolicyRecord(_Part, frozen=True, kw_only=True):
     rules: tuple[str, ...]
     max_rewrite_bytes: int | None
     drift: str
+    removed_functions: str | None = None
+    removed_policies: str | None = None
 
 
 class Origin(_Part, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import Final
 
 import msgspec
 
@@ -89,11 +90,15 @@ def moves(reviewed: PlanFile, current: PlanFile) -> tuple[Move, ...]:
     return (*_environment(reviewed, current), *resources) or tuple(_statements(reviewed, current))
 
 
+_LATER_SETTINGS: Final = ("removed_functions", "removed_policies")
+"""Settings that older files lack."""
+
+
 def _environment(reviewed: PlanFile, current: PlanFile) -> Iterator[Move]:
     """Yield the changes of the policy, and that it is another deployment state; any may follow none."""
     then, now = map(msgspec.structs.asdict, (reviewed.policy, current.policy))
     for field in then:
-        if then[field] != now[field]:
+        if then[field] != now[field] and not (then[field] is None and field in _LATER_SETTINGS):
             before, after = (msgspec.json.encode(policy[field]).decode() for policy in (then, now))
             yield Move(field, f"policy.{field}: was {before}, is now {after}")
     if reviewed.state_id not in (None, current.state_id):

@@ -180,6 +180,19 @@ def test_what_exists_is_imported_into_an_empty_project_with_nothing_to_plan(
     require_nothing_to_do(project)
 
 
+@pytest.mark.parametrize("options", ["--to conf/models/imported.yml", "--to conf/models --per schema"])
+def test_a_policy_on_a_schema_without_tables_is_imported_with_its_schema(
+    project: CatalogProject, options: str
+) -> None:
+    project.sync()
+    project.by_hand("DROP TABLE `dev`.`silver`.`customers`")
+    emptied(project)
+    done = project.run(f"import dev {options}")
+    assert done.code == 0, done.stderr
+    project.config.write_text(project.config.read_text().replace("*.yml", "**/*.yml"))
+    require_nothing_to_do(project)
+
+
 @pytest.mark.parametrize("per", ["schema", "table"])
 def test_a_folder_has_functions_and_policies_in_the_files_of_their_schemas(
     project: CatalogProject, per: str

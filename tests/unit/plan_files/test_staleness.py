@@ -91,6 +91,8 @@ DEPLOYMENTS = [
 POLICIES = [
     (PLAN, policy(allow=(), create_schemas=True)),
     (PLAN, policy(tags="full")),
+    (policy(removed_functions="keep"), policy(removed_functions="drop")),
+    (policy(removed_policies="drop"), policy(removed_policies="keep")),
     (PLAN, policy(max_rewrite_bytes=5)),
 ]
 CHANGES = [
@@ -132,6 +134,10 @@ def test_the_same_table_is_known_by_its_id_whenever_it_was_made() -> None:
 
 def test_a_first_apply_of_other_tables_moves_nothing() -> None:
     assert moves(changed(state_id=None), changed(state_id="t")) == ()
+
+
+def test_an_older_file_has_no_removed_functions_and_policies() -> None:
+    assert moves(PLAN, policy(removed_functions="drop", removed_policies="drop")) == ()
 
 
 def test_what_the_file_does_not_touch_may_move() -> None:

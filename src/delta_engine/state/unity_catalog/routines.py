@@ -19,6 +19,7 @@ from delta_engine.state.audits import Audit
 from delta_engine.state.function_states import FunctionState, OtherRoutine
 from delta_engine.state.unity_catalog.information_schema import LAGGING, View, optional_text
 from delta_engine.state.unity_catalog.table_states import audit
+from delta_engine.telemetry.visible import has_half_a_character
 
 if TYPE_CHECKING:
     from databricks.sdk.service.catalog import FunctionInfo
@@ -83,6 +84,9 @@ def listed_function(info: FunctionInfo) -> RoutineAnswer:
     if info.full_data_type is None:
         return _without_result(str(info.full_name))
     listed = info.input_params.parameters if info.input_params else None
+    texts = (text for each in listed or () for text in (each.name, each.parameter_default, each.comment))
+    if _has_half((info.routine_definition, info.comment, *texts)):
+        return _with_half_a_character(str(info.full_name))
     return FunctionState(
         returns=parse_data_type(info.full_data_type),
         body=info.routine_definition,
@@ -117,8 +121,11 @@ def _function_state(row: Row, parameters: Sequence[Row]) -> RoutineAnswer:
     language = str(row.get("external_language") or "SQL")
     if other := _other_kind(str(row["routine_type"]), optional_text(row.get("data_type")), language):
         return other
+    name = f"{row['specific_catalog']}.{row['specific_schema']}.{row['specific_name']}"
     if row.get("full_data_type") is None:
-        return _without_result(f"{row['specific_catalog']}.{row['specific_schema']}.{row['specific_name']}")
+        return _without_result(name)
+    if _has_half(value for each in (row, *parameters) for value in each.values()):
+        return _with_half_a_character(name)
     return FunctionState(
         returns=parse_data_type(str(row["full_data_type"])),
         body=optional_text(row.get("routine_definition")),
@@ -170,6 +177,19 @@ def by_routine(view: View, rows: Iterable[Row]) -> Mapping[RoutineKey, Sequence[
 def _without_result(name: str) -> CatalogReadError:
     reason = "the platform does not show the type of its result"
     return CatalogReadError(reason, securable=f"function {name.lower()}", way_out=LAGGING)
+
+
+def _has_half(values: Iterable[object]) -> bool:
+    """Whether one of the values is a text that no model and no statement can hold."""
+    return any(isinstance(value, str) and has_half_a_character(value) for value in values)
+
+
+def _with_half_a_character(name: str) -> CatalogReadError:
+    return CatalogReadError(
+        "one of its texts has half a character (an unpaired surrogate), which no statement can hold",
+        securable=f"function {name.lower()}",
+        way_out="Create the function again without it.",
+    )
 
 
 def _value(member: object) -> str | None:

@@ -176,6 +176,45 @@ def test_a_listed_table_function_is_another_routine() -> None:
     assert listed_function(info) == OtherRoutine("a table function")
 
 
+HALF = "half \ud800"
+
+
+@pytest.mark.parametrize(
+    ("of_function", "of_parameter"),
+    [
+        ({"comment": HALF}, {}),
+        ({"routine_definition": HALF}, {}),
+        ({}, {"comment": HALF}),
+        ({}, {"parameter_default": HALF}),
+    ],
+)
+def test_a_function_with_half_a_character_is_unreadable_alone(
+    of_function: dict[str, object], of_parameter: dict[str, object]
+) -> None:
+    other = routine(specific_name="other")
+    parameters = [parameter(0, "email", "STRING", **of_parameter)]
+    answers = function_states([routine(**of_function), other], parameters)
+    assert isinstance(answers["governance", "other"], FunctionState)
+    refusal = answers["governance", "mask_email"]
+    assert isinstance(refusal, CatalogReadError)
+    assert refusal.securable == "function dev.governance.mask_email"
+
+
+def test_a_listed_function_with_half_a_character_is_unreadable() -> None:
+    listed = {"name": "email", "type_text": "string", "type_name": "STRING", "position": 0, "comment": HALF}
+    info = catalog().FunctionInfo.from_dict(
+        {
+            "full_name": "dev.governance.mask_email",
+            "full_data_type": "STRING",
+            "data_type": "STRING",
+            "routine_body": "SQL",
+            "routine_definition": "email",
+            "input_params": {"parameters": [listed]},
+        }
+    )
+    assert isinstance(listed_function(info), CatalogReadError)
+
+
 def test_the_state_of_a_declared_function() -> None:
     model = Function("dev", "g", "f", "string", " 'it''s' ", [Parameter("x", "int")], tags={"a": "b"})
     state = function_state_of(model)
