@@ -72,6 +72,8 @@ if TYPE_CHECKING:
         Schema,
         Table,
         Using,
+        View,
+        ViewColumn,
     )
     from delta_engine.orchestrate.applying import UnrecordedApplyError
     from delta_engine.orchestrate.orchestrator import Orchestrator
@@ -169,6 +171,8 @@ __all__ = [
     "UnrecordedApplyError",
     "UnsafePlanError",
     "Using",
+    "View",
+    "ViewColumn",
     "WarehouseSqlRunner",
     "sql_data_type",
 ]
@@ -238,6 +242,8 @@ _NAMES = {
         "Schema",
         "Table",
         "Using",
+        "View",
+        "ViewColumn",
     ),
     "orchestrate.applying": ("UnrecordedApplyError",),
     "orchestrate.orchestrator": ("Orchestrator",),

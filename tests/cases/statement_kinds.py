@@ -22,6 +22,7 @@ from tests.fakes.unity_catalog.statements import (
     AlterFunction,
     AlterSchema,
     AlterTable,
+    AlterView,
     ClusterBy,
     ColumnChange,
     CommentOn,
@@ -29,12 +30,14 @@ from tests.fakes.unity_catalog.statements import (
     CreatePolicy,
     CreateSchema,
     CreateTable,
+    CreateView,
     DropColumns,
     DropConstraint,
     DropFunction,
     DropPolicy,
     DropSchema,
     DropTable,
+    DropView,
     Grant,
     MoveColumn,
     RenameColumn,
@@ -46,8 +49,10 @@ from tests.fakes.unity_catalog.statements import (
     SetDefault,
     SetManaged,
     SetMask,
+    SetMode,
     SetNullable,
     SetProperties,
+    SetQuery,
     SetRowFilter,
     SetTags,
     SetType,
@@ -57,6 +62,7 @@ from tests.fakes.unity_catalog.statements import (
     UnsetProperties,
     UnsetTags,
     Update,
+    ViewChange,
 )
 from tests.fakes.unity_catalog.values import VALUE_FACETS
 
@@ -218,6 +224,21 @@ def kinds_of(sql: str) -> list[str]:
         case AlterFunction(_, change):
             verb = sql.partition("`")[0].strip()
             return [f"{verb} … OWNER TO" if isinstance(change, SetValue) else verb]
+        case CreateView() | DropView():
+            return [sql.partition("`")[0].strip()]
+        case AlterView(_, change):
+            return [f"ALTER VIEW … {_of_view(change)}"]
+
+
+def _of_view(change: ViewChange) -> str:
+    match change:
+        case SetQuery():
+            return "AS"
+        case SetMode():
+            return "WITH SCHEMA"
+        case SetValue():
+            return "OWNER TO"
+    return _WORDS[type(change)]
 
 
 def _of_fields(paths: Iterable[Sequence[str]]) -> str:

@@ -471,7 +471,9 @@ def stored_by(before: Governed, after: Governed) -> StoredValues:
     """Return what the columns hold as the models say it, over their values in a state before."""
     first = {name: quote_ident(name) for name in before.columns}
     columns = {}
-    for column in after.models()[-1 - len(after.policies)].columns:
+    table = after.models()[-1 - len(after.policies)]
+    assert isinstance(table, Table)
+    for column in table.columns:
         using = column.using and replaced(sql_converted(column.using.expression, column.data_type), first)
         value = first.get(column.key, NOTHING)
         is_tightened = not column.is_nullable and column.key not in before.required

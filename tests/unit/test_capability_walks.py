@@ -13,6 +13,8 @@ ELSEWHERE = {
     Feature.FUNCTIONS,  # tests/unit/aspects/test_definitions.py, and with them
     Feature.FUNCTION_TAGS,
     Feature.POLICIES,
+    Feature.VIEWS,  # tests/unit/aspects/test_view_definition.py, and with them
+    Feature.VIEW_COLUMN_COMMENTS,
     Feature.VOID_WIDENING,  # tests/unit/drift/test_unmanaged_types.py
 }
 

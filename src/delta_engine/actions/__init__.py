@@ -47,6 +47,7 @@ class Phase(Enum):
         "change_column_masks"  # right after adding: an added column is never visible unmasked
     )
     REPLACE_DEFINITION = "replace_definition"  # first for a function or a policy: it may lose the rest
+    CHANGE_SCHEMA_MODE = "change_schema_mode"  # with the columns that the query returns
     SET_TAGS = "set_tags"  # before values: policies may mask or filter what has a tag
     FILL_COLUMNS = "fill_columns"
     VERIFY_ROWS = "verify_rows"

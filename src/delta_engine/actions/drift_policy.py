@@ -85,6 +85,16 @@ class DriftKind(Enum):
     POLICY_DELETED = ("policy_deleted", Severity.HIGH)
     POLICY_CHANGED = ("policy_changed", Severity.HIGH)
     POLICY_COMMENT = ("policy_comment", Severity.LOW)
+    VIEW_DELETED = ("view_deleted", Severity.HIGH)
+    VIEW_QUERY = ("view_query", Severity.HIGH)
+    VIEW_MODE = ("view_mode", Severity.MEDIUM)
+    VIEW_COMMENT = ("view_comment", Severity.LOW)
+    VIEW_COLUMN_COMMENT = ("view_column_comment", Severity.LOW)
+    VIEW_TAG = ("view_tag", Severity.MEDIUM)
+    VIEW_COLUMN_TAG = ("view_column_tag", Severity.MEDIUM)
+    VIEW_GRANT = ("view_grant", Severity.HIGH)
+    VIEW_GRANT_ADDED = ("view_grant_added", Severity.MEDIUM)
+    VIEW_OWNER = ("view_owner", Severity.MEDIUM)
     UNMANAGED = ("unmanaged", Severity.LOW)
 
 
@@ -93,6 +103,7 @@ DELETIONS: Final[Mapping[str, DriftKind]] = {
     "schema": DriftKind.SCHEMA_DELETED,
     "function": DriftKind.FUNCTION_DELETED,
     "policy": DriftKind.POLICY_DELETED,
+    "view": DriftKind.VIEW_DELETED,
 }
 """The deletions by the kinds of securables. Deleted objects have no history, and the catalog keeps no trace of them."""
 

@@ -20,6 +20,8 @@ class DestructiveKind(Enum):
     DROP_TABLE = "drop_table"
     DROP_FUNCTION = "drop_function"
     DROP_POLICY = "drop_policy"  # exposes rows or values
+    DROP_VIEW = "drop_view"
+    REPLACE_VIEW = "replace_view"  # loses properties that others set
     DROP_ROW_FILTER = "drop_row_filter"  # exposes rows
     DROP_COLUMN_MASK = "drop_column_mask"  # exposes values
     CHANGE_PROTECTION = (
@@ -132,13 +134,14 @@ class Removed(Enum):
     """How to treat an applied securable that is no longer declared."""
 
     KEEP = "keep"
-    DROP = "drop"  # needs consent: `drop_table`, `drop_function`, `drop_policy`
+    DROP = "drop"  # needs consent: `drop_table`, `drop_function`, `drop_policy`, `drop_view`
 
 
 _REMOVAL_SETTINGS: Final = {
     "table": "removed_tables",
     "function": "removed_functions",
     "policy": "removed_policies",
+    "view": "removed_views",
 }
 
 
@@ -167,6 +170,7 @@ class Policy:
     removed_tables: Removed = Removed.KEEP
     removed_functions: Removed = Removed.KEEP
     removed_policies: Removed = Removed.KEEP
+    removed_views: Removed = Removed.KEEP
     policies_on: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
     max_rewrite_bytes: int | None = None

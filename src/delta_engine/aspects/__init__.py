@@ -42,6 +42,7 @@ from delta_engine.aspects import (
     table_names,
     table_properties,
     tags,
+    view_definition,
 )
 from delta_engine.aspects.aspect import (
     AnyContext,
@@ -61,9 +62,11 @@ from delta_engine.aspects.kind import (
     create_policy,
     create_schema,
     create_table,
+    create_view,
     drop_function,
     drop_policy,
     drop_table,
+    drop_view,
 )
 from delta_engine.models import (
     AbacPolicy,
@@ -77,6 +80,9 @@ from delta_engine.models import (
     Securable,
     SecurableName,
     Table,
+    View,
+    ViewColumn,
+    ViewName,
 )
 from delta_engine.models.nested_types import Path
 from delta_engine.sql.function_bodies import called_functions
@@ -84,6 +90,7 @@ from delta_engine.sql.tables import sql_on_streaming_table
 from delta_engine.state.function_states import FunctionState, function_state_of
 from delta_engine.state.policy_states import PolicyState, policy_state_of
 from delta_engine.state.states import SchemaState, SecurableState, TableState, schema_state_of, state_of
+from delta_engine.state.view_states import ViewState, view_state_of
 
 _Model = TypeVar("_Model", bound=Securable)
 
@@ -138,6 +145,19 @@ FUNCTION_ASPECTS: Final[tuple[Aspect[Any, Any, Any], ...]] = (
 
 POLICY_ASPECTS: Final[tuple[Aspect[Any, Any, Any], ...]] = (policy_definition.ASPECT,)
 """The aspects of policies (ABAC), which have neither tags nor grants nor owners."""
+
+VIEW_ASPECTS: Final[tuple[Aspect[Any, Any, Any], ...]] = (
+    view_definition.NAME_ASPECT,
+    view_definition.QUERY_ASPECT,
+    view_definition.MODE_ASPECT,
+    view_definition.COLUMN_COMMENTS_ASPECT,
+    view_definition.COMMENT_ASPECT,
+    tags.ASPECT,
+    tags.COLUMN_ASPECT,
+    grants.ASPECT,
+    owner.ASPECT,
+)
+"""The aspects of views; other securables share tags, grants and owner."""
 
 TABLE_FACETS: tuple[Facet[Table, TableState, Any], ...] = (
     table_names.FACET,
@@ -207,6 +227,25 @@ POLICY_FACETS: tuple[Facet[AbacPolicy, PolicyState, Any], ...] = (
     policy_definition.COMMENT_FACET,
 )
 """What a model says of a policy, in the order in which model files have it."""
+
+VIEW_FACETS: tuple[Facet[View, ViewState, Any], ...] = (
+    view_definition.NAME_FACET,
+    view_definition.COMMENT_FACET,
+    view_definition.QUERY_FACET,
+    view_definition.QUERY_FILE_FACET,
+    view_definition.MODE_FACET,
+    view_definition.COLUMNS_FACET,
+    tags.FACET,
+    owner.FACET,
+    grants.FACET,
+)
+"""What a model says of a view, in the order in which model files have it."""
+
+VIEW_COLUMN_FACETS: tuple[Facet[ViewColumn, ViewColumn, Any], ...] = (
+    view_definition.COLUMN_COMMENT_FACET,
+    tags.FACET,
+)
+"""What a model says of a column of a view."""
 
 KINDS: Final = (
     Kind(
@@ -279,6 +318,7 @@ KINDS: Final = (
         model=Table,
         state=TableState,
         facets=TABLE_FACETS,
+        column_facets=COLUMN_FACETS,
         aspects=TABLE_ASPECTS,
         created=lambda desired: TableState(columns=tuple(map(bare_column, desired.columns))),
         stated=state_of,
@@ -315,6 +355,43 @@ KINDS: Final = (
         drop_right=policy_definition.TO_DROP,
         shown_by=(Right.MANAGE,),
         needs=policy_definition.needed_functions,
+    ),
+    Kind(
+        name=ViewName,
+        named_by=MappingProxyType({"catalog": "catalog_name", "schema": "schema_name", "name": "view_name"}),
+        model=View,
+        state=ViewState,
+        facets=VIEW_FACETS,
+        column_facets=VIEW_COLUMN_FACETS,
+        aspects=VIEW_ASPECTS,
+        created=view_definition.created,
+        stated=view_state_of,
+        create=create_view,
+        drop=drop_view,
+        create_right=Requirement(
+            statement="CREATE VIEW",
+            right=Right.CREATE_TABLE,
+            demands="`CREATE TABLE` and `USE SCHEMA` on the schema, `USE CATALOG`, and `SELECT` on what it reads",
+            source="CREATE VIEW",
+        ),
+        drop_right=Requirement(
+            statement="DROP VIEW",
+            right=Right.MANAGE,
+            demands="ownership of the view, its schema or its catalog, or `MANAGE`",
+            source="DROP VIEW",
+            owners_above=True,
+        ),
+        shown_by=(Right.SELECT, Right.USE_SCHEMA),
+        needs=view_definition.needed,
+        drift_kinds=MappingProxyType(
+            {
+                DriftKind.TABLE_TAG: DriftKind.VIEW_TAG,
+                DriftKind.COLUMN_TAG: DriftKind.VIEW_COLUMN_TAG,
+                DriftKind.GRANT: DriftKind.VIEW_GRANT,
+                DriftKind.GRANT_ADDED: DriftKind.VIEW_GRANT_ADDED,
+                DriftKind.OWNER: DriftKind.VIEW_OWNER,
+            }
+        ),
     ),
 )
 """The kinds of securables, each after those that it needs."""
@@ -382,7 +459,11 @@ def follows_create(difference: Difference) -> bool:
     return difference.change.sign is Sign.ADDED or isinstance(difference.action, owner.ChangeOwner)
 
 
-_DEFINITIONS: Final = (function_definition.ReplaceFunction, policy_definition.ReplacePolicy)
+_DEFINITIONS: Final = (
+    function_definition.ReplaceFunction,
+    policy_definition.ReplacePolicy,
+    view_definition.AlterViewQuery,
+)
 _DEFINED: Final = {
     kind.word for kind in KINDS for aspect in kind.aspects if {*aspect.actions} & {*_DEFINITIONS}
 }
@@ -393,6 +474,7 @@ _TEXTS: Final = frozenset(
         function_definition.PARAMETERS_FACET,
         policy_definition.MATCH_FACET,
         policy_definition.WHEN_FACET,
+        view_definition.QUERY_FACET,
     )
 )
 

@@ -25,6 +25,7 @@ from delta_engine.models import (
     Securable,
     SecurableName,
     Table,
+    ViewName,
 )
 from delta_engine.models.nested_types import Path
 from delta_engine.models.parts import ALL_PRIVILEGES
@@ -72,6 +73,11 @@ class RenderContext(Generic[Name_co]):
         return f"{name.kind.upper()} {address}"
 
     @property
+    def with_columns(self: OwnedContext) -> str:
+        """The SQL that names a table or view in statements about its columns: those about views take TABLE."""
+        return f"TABLE {sql_path(self.name.parts)}" if isinstance(self.name, ViewName) else self.securable
+
+    @property
     def collation(self) -> tuple[str, ...]:
         """The clause of a new or replaced table against its schema's default collation, where the platform has one."""
         return (BINARY_COLLATION,) if self.capabilities.takes_default_collation else ()
@@ -89,7 +95,7 @@ class RenderContext(Generic[Name_co]):
 AnyContext: TypeAlias = RenderContext[SecurableName]
 """A context of any kind."""
 
-OwnedContext: TypeAlias = RenderContext[QualifiedName | SchemaName | FunctionName]
+OwnedContext: TypeAlias = RenderContext[QualifiedName | SchemaName | FunctionName | ViewName]
 """A context of a securable with tags, an owner and grants."""
 
 
@@ -191,7 +197,7 @@ class Aspect(Generic[SomeAction, _Model, _State]):
 
 
 SharedAspect: TypeAlias = "Aspect[SomeAction, Owned, OwnedState]"
-"""An aspect that tables, schemas and functions share."""
+"""An aspect that tables, schemas, functions and views share."""
 
 SchemaAspect: TypeAlias = Aspect[SomeAction, Schema, SchemaState]
 """An aspect of schemas alone."""

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 from delta_engine.aspects.delta_properties import comparable
-from delta_engine.models import Column, Table
+from delta_engine.models import Column, Table, View, ViewColumn
 from delta_engine.models.nested_types import Path, with_field_at
 from delta_engine.models.types import DataType
 
 
-def with_column(model: Table, name: str, change: Callable[[Column], Column]) -> Table:
+@overload
+def with_column(model: Table, name: str, change: Callable[[Column], Column]) -> Table: ...
+
+
+@overload
+def with_column(model: View, name: str, change: Callable[[ViewColumn], ViewColumn]) -> View: ...
+
+
+def with_column(model: Any, name: str, change: Callable[[Any], Any]) -> Any:
     """Return a model with one column changed; the model itself if it lacks the column."""
     columns = (change(column) if column.key == name.lower() else column for column in model.columns)
     return replace(model, columns=tuple(columns))

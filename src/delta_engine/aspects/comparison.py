@@ -27,7 +27,7 @@ from delta_engine.aspects.renames import (
     declares_renames,
     with_all_renames,
 )
-from delta_engine.models import Column, Function, Part, Schema, Securable, Table
+from delta_engine.models import Column, Function, Part, Schema, Securable, Table, View, ViewColumn
 from delta_engine.models.nested_types import (
     FieldPair,
     Path,
@@ -38,15 +38,17 @@ from delta_engine.models.nested_types import (
 from delta_engine.sql.expressions import is_same_expression
 from delta_engine.state.function_states import FunctionState
 from delta_engine.state.states import SchemaState, SecurableState, TableState
+from delta_engine.state.view_states import ViewState
 
-Owned: TypeAlias = Table | Schema | Function
+Owned: TypeAlias = Table | Schema | Function | View
 """A model with tags, an owner and grants; policies have none of them."""
 
-OwnedState: TypeAlias = TableState | SchemaState | FunctionState
+OwnedState: TypeAlias = TableState | SchemaState | FunctionState | ViewState
 """What exists of a securable with tags, an owner and grants."""
 
 Model_co = DefaultTypeVar("Model_co", bound=Securable, covariant=True, default=Table)
 State_co = DefaultTypeVar("State_co", bound=SecurableState, covariant=True, default=TableState)
+AnyColumn = TypeVar("AnyColumn", Column, ViewColumn)
 _Model = TypeVar("_Model", bound=Securable)
 _State = TypeVar("_State", bound=SecurableState)
 
@@ -115,7 +117,7 @@ class Comparison(Generic[Model_co, State_co]):
         record: RecordedModels[_Model] | None = None,
         policy: Policy = NO_POLICY,
     ) -> Comparison[_Model, _State]:
-        """Pair the columns of both sides in model order, ignoring case. Only tables have columns."""
+        """Pair the columns of both sides in model order, ignoring case. Only tables and views have columns."""
         plain = Comparison(
             desired=desired,
             observed=observed,
@@ -124,7 +126,9 @@ class Comparison(Generic[Model_co, State_co]):
             baseline=record.baseline if record is not None else None,
             attempted=record.attempted if record is not None else (),
         )
-        pairs = _paired(desired.columns, observed.columns)
+        if isinstance(desired, View):
+            return _with_documented_columns(plain)
+        pairs = _paired(desired.columns, observed.columns)  # type: ignore[arg-type]  # of tables
         return _with_columns(plain, pairs) if any(pairs) else plain  # without a pair, nothing is renamed
 
     @property
@@ -160,8 +164,9 @@ class Comparison(Generic[Model_co, State_co]):
     @property
     def shared(self) -> tuple[ColumnPair, ...]:
         """The columns of both sides, whether they differ or not."""
-        there = {column.key: column for column in self.observed.columns}
-        return tuple((column, there[column.key]) for column in self.desired.columns if column.key in there)
+        there: Mapping[str, Any] = {column.key: column for column in self.observed.columns}
+        desired: Iterable[Any] = self.desired.columns
+        return tuple((column, there[column.key]) for column in desired if column.key in there)
 
     @property
     def has_equal_columns(self) -> bool:
@@ -195,8 +200,10 @@ OwnedComparison: TypeAlias = Comparison[Owned, OwnedState]
 """A comparison for aspects that tables, schemas and functions share."""
 
 
-def bare_column(column: Column) -> Column:
-    """Return a column as ADD COLUMNS creates it, without the parts that other statements add."""
+def bare_column(column: AnyColumn) -> AnyColumn:
+    """Return a column as ADD COLUMNS or the query of a view makes it, without the parts that statements add."""
+    if isinstance(column, ViewColumn):
+        return ViewColumn(column.name)
     return Column(column.name, column.data_type, column.is_nullable, column.comment)
 
 
@@ -253,6 +260,14 @@ def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paire
         tuple(column for key, column in keyed if key not in there),
         tuple(column for key, column in there.items() if key not in declared),
     )
+
+
+def _with_documented_columns(plain: Comparison[Any, Any]) -> Comparison[Any, Any]:
+    """Pair all columns that a view returns with what its model documents of them, which may be nothing."""
+    documented = {column.key: column for column in plain.desired.columns}
+    pairs = ((documented.pop(column.key, bare_column(column)), column) for column in plain.observed.columns)
+    differing = tuple(pair for pair in pairs if pair[0] != pair[1])
+    return replace(plain, differing=differing, added=tuple(documented.values()))
 
 
 def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any, Any]:

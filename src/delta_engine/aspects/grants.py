@@ -1,4 +1,4 @@
-"""Grants on tables, schemas and functions: one statement per principal, only for privileges that differ.
+"""Grants on tables, schemas, functions and views: one statement per principal, only for privileges that differ.
 
 The policy decides the ownership of undeclared privileges. Principals compare without case. `ALL PRIVILEGES` includes
 all others, except those that have to be granted one by one (Databricks docs, "Unity Catalog privileges reference").

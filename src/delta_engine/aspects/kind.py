@@ -20,6 +20,8 @@ from delta_engine.models import (
     SchemaName,
     Securable,
     SecurableName,
+    View,
+    ViewName,
 )
 from delta_engine.sql.functions import sql_create_function, sql_drop_function
 from delta_engine.sql.policies import sql_create_policy, sql_drop_policy
@@ -29,6 +31,7 @@ from delta_engine.sql.tables import (
     sql_create_table,
     sql_drop_table,
 )
+from delta_engine.sql.views import sql_create_view, sql_drop_view
 from delta_engine.state.states import SecurableState
 
 CreateStatement: TypeAlias = tuple[Phase | None, str]
@@ -43,6 +46,7 @@ class Kind:
         name: the type of its names, whose `kind` is its word.
         named_by: the fields of a model that name it and are no facets, by their keys in documents.
         facets: what a model says of it, in the order in which model files have it.
+        column_facets: what a model says of its columns besides name and type, in that order.
         aspects: how its parts are compared and changed.
         created: the state of one that its CREATE statement has just made.
         stated: the state of one that is exactly as its model declares it.
@@ -66,6 +70,7 @@ class Kind:
     stated: Callable[[Any], SecurableState]
     create: Callable[[Any, RenderContext[Any]], Iterator[CreateStatement]]
     drop: Callable[[RenderContext[Any]], str] | None = None
+    column_facets: tuple[Facet[Any, Any, Any], ...] = ()
     create_right: Requirement
     drop_right: Requirement | None = None
     shown_by: tuple[Right, ...]
@@ -118,6 +123,16 @@ def create_policy(desired: AbacPolicy, _context: RenderContext[PolicyName]) -> I
 def drop_policy(context: RenderContext[PolicyName]) -> str:
     """Return DROP POLICY."""
     return sql_drop_policy(context.name)
+
+
+def create_view(desired: View, _context: RenderContext[ViewName]) -> Iterator[CreateStatement]:
+    """Yield CREATE VIEW with everything that it can express."""
+    yield None, sql_create_view(desired)
+
+
+def drop_view(context: RenderContext[ViewName]) -> str:
+    """Return DROP VIEW."""
+    return sql_drop_view(context.name)
 
 
 _LAST_OF_BMP: Final = 0xFFFF

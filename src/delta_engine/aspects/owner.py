@@ -1,4 +1,4 @@
-"""The owner of a table, schema or function, compared if the model names one, and changed last."""
+"""The owner of a table, schema, function or view, compared if the model names one, and changed last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tags of tables, schemas, columns and functions, only those that differ.
+"""Tags of tables, schemas, functions, views and columns, only those that differ.
 
 One statement sets and one unsets the tags of an object; functions take one tag per statement.
 
@@ -23,7 +23,6 @@ from delta_engine.aspects.aspect import (
     Change,
     EntryChange,
     OwnedContext,
-    RenderContext,
     Requirement,
     Right,
     SharedAspect,
@@ -42,7 +41,7 @@ from delta_engine.aspects.comparison import (
 from delta_engine.aspects.conversions import new_name
 from delta_engine.aspects.facet import TEXTS, Facet
 from delta_engine.backends.capabilities import Feature
-from delta_engine.models import Column, Function, FunctionName, Part, Table
+from delta_engine.models import Column, Function, FunctionName, Part, Table, View, ViewColumn
 from delta_engine.models.parts import NOTHING
 from delta_engine.sql.functions import sql_set_function_tag, sql_unset_function_tag
 from delta_engine.sql.governance import sql_set_tags, sql_unset_tags
@@ -179,7 +178,7 @@ def _column_changes(
     comparison: Comparison, pairs: Iterable[ColumnPair]
 ) -> Iterable[tuple[str, tuple[EntryChange, ...]]]:
     tagged = [pair for pair in pairs if pair[0].tags]
-    if not tagged or not comparison.desired.is_about(Part.TAGS):
+    if not tagged or not _manages_tags(comparison.desired):
         return
     for desired, observed in tagged:
         changes = _changed_tags(desired.tags, observed.tags)
@@ -213,7 +212,7 @@ def _unwanted_of_columns(comparison: Comparison) -> Iterable[tuple[str, tuple[tu
         (desired, replace(new, name=desired.name)) for desired, new in _new_columns(comparison)
     )  # tags are unset after the swap
     tagged = [pair for pair in (*comparison.differing, *begun) if pair[1].tags]
-    if not tagged or not comparison.desired.is_about(Part.TAGS):
+    if not tagged or not _manages_tags(comparison.desired):
         return
     ours = _ours(comparison)
     for desired, observed in tagged:
@@ -231,8 +230,12 @@ def _ours(comparison: Comparison) -> Mapping[str, set[str]]:
     return ours
 
 
-def _render_columns(actions: Sequence[ColumnTags], context: RenderContext) -> Iterable[str]:
-    return [_statement(action, context.securable, action.column) for action in actions]
+def _manages_tags(model: Table | View) -> bool:
+    return isinstance(model, View) or model.is_about(Part.TAGS)
+
+
+def _render_columns(actions: Sequence[ColumnTags], context: OwnedContext) -> Iterable[str]:
+    return [_statement(action, context.with_columns, action.column) for action in actions]
 
 
 def _accept_column(model: Table, observed: TableState, action: ColumnTags) -> Table:
@@ -287,7 +290,7 @@ def _takes_apply_tag(statement: str) -> Requirement:
     return Requirement(statement=statement, right=Right.APPLY_TAG, demands=demands, source="SET TAG")
 
 
-FACET: Facet[Owned | Column, OwnedState | Column, Tags] = Facet(
+FACET: Facet[Owned | Column | ViewColumn, OwnedState | Column | ViewColumn, Tags] = Facet(
     key="tags",
     declared=lambda model: model.tags,
     observed=lambda state: state.tags,

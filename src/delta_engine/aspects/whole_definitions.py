@@ -1,4 +1,4 @@
-"""Definitions that one statement replaces as a whole: those of functions and policies.
+"""Definitions that one statement replaces as a whole: those of functions, policies and the queries of views.
 
 Their texts are opaque: platforms may show them in other words. So a text is pending if the model's differs from that of
 the model that was applied last, and it was changed outside the engine if the observed one differs from what the last
@@ -18,12 +18,13 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import Aspect, Change, Requirement
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import Facet
-from delta_engine.models import AbacPolicy, Function
+from delta_engine.models import AbacPolicy, Function, View
 from delta_engine.state.function_states import FunctionState
 from delta_engine.state.policy_states import PolicyState
+from delta_engine.state.view_states import ViewState
 
-_Model = TypeVar("_Model", Function, AbacPolicy)
-_State = TypeVar("_State", FunctionState, PolicyState)
+_Model = TypeVar("_Model", Function, AbacPolicy, View)
+_State = TypeVar("_State", FunctionState, PolicyState, ViewState)
 
 
 class DefinitionAction(Action, Protocol):

@@ -93,6 +93,8 @@ class Feature(Enum):
     FUNCTIONS = "functions"
     FUNCTION_TAGS = "tags of functions"
     POLICIES = "policies"
+    VIEWS = "views"
+    VIEW_COLUMN_COMMENTS = "comments of the columns of views"
 
 
 HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
@@ -145,6 +147,8 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
     ),
     Feature.FUNCTION_TAGS: "key by key, as those of tables",
     Feature.POLICIES: "`policies:` in a model file, or `AbacPolicy`: replaced as a whole; dropped with `drop_policy`",
+    Feature.VIEWS: "`views:` in a model file, or `View`: ALTER VIEW, never replaced; dropped with `drop_view`",
+    Feature.VIEW_COLUMN_COMMENTS: "set and cleared one by one, and set again when the query changes",
 }
 """How each feature changes, for docs/capabilities.md."""
 
@@ -168,7 +172,7 @@ class Capabilities:
         undrops_tables: whether UNDROP brings back a dropped table.
         chooses_statistics: whether the platform chooses of which columns of a managed table it collects statistics.
         clones_tables: whether CREATE TABLE … DEEP CLONE copies a table with its metadata.
-        function_catalog: the only catalog that takes functions, and only in SQL; None where every catalog does.
+        session_catalog: the only catalog that takes functions, only in SQL, and views; None where every catalog does.
     """
 
     name: str
@@ -187,7 +191,7 @@ class Capabilities:
     most_name_bytes: int | None = None
     undrops_tables: bool = False
     clones_tables: bool = False
-    function_catalog: str | None = None
+    session_catalog: str | None = None
     chooses_statistics: bool = False
 
     def refusal(self, feature: Feature, catalog: str) -> str | None:
@@ -234,6 +238,7 @@ class RuntimeFeature(Enum):
     VOID_WIDENING = "void columns that get a type"
     POLICIES = "policies (ABAC)"
     FUNCTION_TAGS = "tags of functions"
+    VIEW_COLUMN_COMMENTS = "comments of the columns of views"
 
 
 LEAST_RUNTIMES: Mapping[RuntimeFeature, tuple[int, int]] = MappingProxyType(
@@ -244,10 +249,11 @@ LEAST_RUNTIMES: Mapping[RuntimeFeature, tuple[int, int]] = MappingProxyType(
         RuntimeFeature.VOID_WIDENING: (18, 2),
         RuntimeFeature.POLICIES: (16, 4),
         RuntimeFeature.FUNCTION_TAGS: (18, 1),
+        RuntimeFeature.VIEW_COLUMN_COMMENTS: (16, 1),
     }
 )
-"""The first runtime with each (Databricks Runtime 16.3 release notes; "CREATE POLICY"; "SET TAG"; "Convert an external
-table to a managed Unity Catalog table"; "Type widening").
+"""The first runtime with each (Databricks Runtime 16.3 release notes; "CREATE POLICY"; "SET TAG"; "COMMENT ON";
+"Convert an external table to a managed Unity Catalog table"; "Type widening").
 """
 
 _NEWER_FEATURES = {
@@ -255,6 +261,7 @@ _NEWER_FEATURES = {
     Feature.VOID_WIDENING: LEAST_RUNTIMES[RuntimeFeature.VOID_WIDENING],
     Feature.POLICIES: LEAST_RUNTIMES[RuntimeFeature.POLICIES],
     Feature.FUNCTION_TAGS: LEAST_RUNTIMES[RuntimeFeature.FUNCTION_TAGS],
+    Feature.VIEW_COLUMN_COMMENTS: LEAST_RUNTIMES[RuntimeFeature.VIEW_COLUMN_COMMENTS],
 }
 
 _SERVERLESS = "client."
@@ -317,6 +324,8 @@ OPEN_SOURCE = Capabilities(
             Feature.TABLE_RENAMES: "its tables are folders: rename the folder by hand",
             Feature.TABLE_REMOVAL: "its tables are folders: remove the folder by hand",
             Feature.FUNCTIONS: "its schemas are folders, which hold no functions",
+            Feature.VIEWS: "its schemas are folders, which hold no views",
+            Feature.VIEW_COLUMN_COMMENTS: "its schemas are folders, which hold no views",
         }
     ),
     equivalents=MappingProxyType(
@@ -351,11 +360,13 @@ OPEN_SOURCE_CATALOG = replace(
     refused=MappingProxyType(_REFUSED_BY_OPEN_SOURCE),
     visibility=Visibility.UNKNOWN,
     most_name_bytes=None,
-    function_catalog="spark_catalog",
+    session_catalog="spark_catalog",
     equivalents=MappingProxyType(
         {
             **OPEN_SOURCE.equivalents,
             Feature.FUNCTIONS: "in SQL, in Spark's session catalog (`spark_catalog`) alone",
+            Feature.VIEWS: "in Spark's session catalog (`spark_catalog`) alone",
+            Feature.VIEW_COLUMN_COMMENTS: "the view is replaced, with consent (`replace_view`)",
         }
     ),
 )
@@ -371,6 +382,8 @@ REFUSED_BY_CLASS: Mapping[str, Mapping[Feature, str]] = MappingProxyType(
                 Feature.COLUMN_RENAMES: "open-source Unity Catalog does not rename columns yet",
                 Feature.TABLE_RENAMES: "open-source Unity Catalog does not rename tables yet",
                 Feature.FUNCTIONS: "Spark creates functions in its session catalog alone",
+                Feature.VIEWS: "the engine manages views of the session catalog alone",
+                Feature.VIEW_COLUMN_COMMENTS: "the engine manages views of the session catalog alone",
                 Feature.REPARTITIONING: (
                     "open-source Unity Catalog does not replace external tables, nor managed ones by other partitions"
                 ),

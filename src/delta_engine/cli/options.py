@@ -32,6 +32,8 @@ _KINDS = (
     "change_protection",
     "drop_function",
     "drop_policy",
+    "drop_view",
+    "replace_view",
 )
 """The values of `DestructiveKind`, whose module takes too long to import."""
 

@@ -151,5 +151,5 @@ def _bytes(file: Path) -> bytes:
 
 
 def _refused(model: WithText, reason: str, fix: str) -> ConfigError:
-    about = subject(model.qualified_name)  # type: ignore[arg-type]  # until views are securables
+    about = subject(model.qualified_name)
     return ConfigError(reason, **about, location=model.declared_at, way_out=fix)

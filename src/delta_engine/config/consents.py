@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,6 +17,7 @@ from delta_engine.errors import ConfigError, SourceLocation, unknown
 from delta_engine.models import QualifiedName, SecurableName
 from delta_engine.models.functions import FunctionName
 from delta_engine.models.policies import PolicyName
+from delta_engine.models.views import ViewName
 from delta_engine.telemetry.visible import plural
 
 REASON_TO_WRITE: Final = "(write why)"
@@ -34,6 +35,7 @@ _FORMS: Final[Mapping[str, str]] = {
     QualifiedName.kind: "catalog.schema.table",
     FunctionName.kind: "catalog.schema.function",
     PolicyName.kind: "its key, such as schema.dev.sales.mask_pii",
+    ViewName.kind: "catalog.schema.view",
 }
 """The keys that name what a change is about, each with the form of its value."""
 
@@ -41,14 +43,20 @@ _SUBJECT_OF: Final = {
     DestructiveKind.CHANGE_PROTECTION: FunctionName.kind,
     DestructiveKind.DROP_FUNCTION: FunctionName.kind,
     DestructiveKind.DROP_POLICY: PolicyName.kind,
+    DestructiveKind.DROP_VIEW: ViewName.kind,
+    DestructiveKind.REPLACE_VIEW: ViewName.kind,
 }
 """The key of the kinds of change that are not about tables."""
+
+_NAMES: Final[Mapping[str, Callable[..., SecurableName]]] = {
+    name.kind: name for name in (QualifiedName, FunctionName, ViewName)
+}
 
 _TEXT: Final = msgspec.Meta(extra_json_schema={"pattern": r"\S"})
 
 
 class _Consent(msgspec.Struct):
-    """Consent to one change of one table, function or policy.
+    """Consent to one change of one table, function, policy or view.
 
     Args:
         kind: the kind of change.
@@ -58,6 +66,7 @@ class _Consent(msgspec.Struct):
         function: the function, `catalog.schema.function`, for `change_protection` and `drop_function`. Takes variables.
         policy: the kind and name of the policy's scope, and its name, such as `schema.dev.sales.mask_pii`, for
             `drop_policy`. Takes variables.
+        view: the view, `catalog.schema.view`, for `drop_view` and `replace_view`. Takes variables.
         column: the column, or the dotted path of a field inside one; without it, all of the table. For `drop_column`,
             `drop_column_mask` and `backfill_column`.
         key: the name of the primary key, foreign key or CHECK; without it, all of the table. For `drop_constraint`.
@@ -70,6 +79,7 @@ class _Consent(msgspec.Struct):
     table: Annotated[str, _TEXT] | None = None
     function: Annotated[str, _TEXT] | None = None
     policy: Annotated[str, _TEXT] | None = None
+    view: Annotated[str, _TEXT] | None = None
     column: str | None = None
     key: str | None = None
     environments: list[str] | None = None
@@ -188,4 +198,4 @@ def _named(key: str, text: str) -> SecurableName:
         return PolicyName.of_key(text)
     if len(parts) != 3 or not all(parts):
         raise ValueError(f"{text!r} has other parts")
-    return QualifiedName(*parts) if key == QualifiedName.kind else FunctionName(*parts)
+    return _NAMES[key](*parts)

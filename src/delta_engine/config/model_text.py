@@ -14,6 +14,7 @@ from delta_engine.aspects import COLUMN_FACETS, KINDS, TABLE_FACETS
 from delta_engine.aspects.facet import REQUIRED, TEXT, Facet, Form, Written
 from delta_engine.aspects.function_definition import BODY_FACET
 from delta_engine.aspects.kind import Kind
+from delta_engine.aspects.view_definition import QUERY_FACET
 from delta_engine.config.yaml_text import block, in_lines, list_item, one_line, pair
 from delta_engine.models import (
     Column,
@@ -23,6 +24,7 @@ from delta_engine.models import (
     QualifiedName,
     SchemaName,
     Securable,
+    ViewName,
 )
 from delta_engine.models.type_text import parse_data_type, type_schema
 from delta_engine.sql.readable_types import laid_out_data_type, readable_data_type
@@ -206,7 +208,7 @@ def key_text(key: str, value: Written, *, in_block: bool = False) -> str:
     """
     if key == "type" and isinstance(value, str) and _is_long(value):
         return f"type: {in_lines(laid_out_data_type(parse_data_type(value)))}"
-    if key == BODY_FACET.key and isinstance(value, str) and _has_lines(value):
+    if key in (BODY_FACET.key, QUERY_FACET.key) and isinstance(value, str) and _has_lines(value):
         return f"{key}: {in_lines(value)}"
     in_block = bool(value) and (in_block or key in BLOCKS)
     if in_block and isinstance(value, Mapping):
@@ -307,6 +309,7 @@ NAMES: Final[Mapping[str, Fields]] = {
     FunctionName.kind: (_CATALOG, _SCHEMA, _required("name", "function_name", "the function", _NAME)),
     QualifiedName.kind: (_CATALOG, _SCHEMA, _required("name", "table_name", "the table", _NAME)),
     PolicyName.kind: (_required("name", "name", "the policy", _NAME),),
+    ViewName.kind: (_CATALOG, _SCHEMA, _required("name", "view_name", "the view", _NAME)),
 }
 """The keys of each kind that name a model."""
 

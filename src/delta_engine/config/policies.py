@@ -49,6 +49,7 @@ class PolicyDocument(msgspec.Struct):
         removed_tables: whether tables that are no longer declared are kept or, with consent to `drop_table`, dropped.
         removed_functions: the same for functions, with consent to `drop_function`.
         removed_policies: the same for policies, with consent to `drop_policy`.
+        removed_views: the same for views, with consent to `drop_view`.
         policies_on: the catalogs on which models may define policies; schemas and tables need no entry.
         rules: further rules, as `module:attribute`.
         max_rewrite_bytes: how much data a plan may rewrite: bytes, or a text such as `200 GB`. Without it, any amount.
@@ -65,6 +66,7 @@ class PolicyDocument(msgspec.Struct):
     removed_tables: Removed = Removed.KEEP
     removed_functions: Removed = Removed.KEEP
     removed_policies: Removed = Removed.KEEP
+    removed_views: Removed = Removed.KEEP
     policies_on: list[str] = msgspec.field(default_factory=list)
     rules: list[str] = msgspec.field(default_factory=list)
     max_rewrite_bytes: int | str | None = None
@@ -120,6 +122,7 @@ def plan_policy(document: Document, policy: PolicyDocument) -> Policy:
         removed_tables=policy.removed_tables,
         removed_functions=policy.removed_functions,
         removed_policies=policy.removed_policies,
+        removed_views=policy.removed_views,
         policies_on=tuple(policy.policies_on),
         rules=tuple(policy.rules),
         max_rewrite_bytes=_bytes(document, policy.max_rewrite_bytes),

@@ -7,7 +7,16 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.models import AbacPolicy, Function, FunctionName, QualifiedName, Schema, Securable, Table
+from delta_engine.models import (
+    AbacPolicy,
+    Function,
+    FunctionName,
+    QualifiedName,
+    Schema,
+    Securable,
+    Table,
+    View,
+)
 from delta_engine.models.parts import Grants, joined_grants
 from delta_engine.ownership.recorded import (
     Recorded,
@@ -145,7 +154,7 @@ def _with_grants(model: _Model, recorded: dict[str, Grants]) -> _Model:
     return model if grants is model.grants else replace(model, grants=grants)
 
 
-def _keys_of(model: Table | Schema | Function) -> tuple[str, ...]:
+def _keys_of(model: Table | Schema | Function | View) -> tuple[str, ...]:
     """Return the keys of the resources of a model and of its former names."""
     former = former_names(model) if isinstance(model, Table) else ()
     return tuple(map(resource_key, (model.qualified_name, *former)))

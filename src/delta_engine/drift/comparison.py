@@ -273,7 +273,7 @@ def _explains(difference: Difference, differing: Collection[Subject]) -> bool:
 def _declares_rename(model: Securable, old: Path, new: Path) -> bool:
     """Whether a model names the former name of a column or field. Without that, a run renames nothing."""
     path = lower_path(new)
-    return ((*path[:-1], old[-1].lower()), path) in named_renames(model.columns)
+    return isinstance(model, Table) and ((*path[:-1], old[-1].lower()), path) in named_renames(model.columns)
 
 
 def _may_be_side_effect(difference: Difference) -> bool:

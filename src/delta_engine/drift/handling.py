@@ -182,7 +182,8 @@ def _changed_fields(align: Align[Any]) -> Iterator[str]:
 
 def _as_renamed(field: str, model: Securable) -> str:
     """Return a field of drift, in lower case, under the names that a model gives to columns and their fields."""
-    renames = sorted(named_renames(model.columns), key=_depth)
+    columns = model.columns if isinstance(model, Table) else ()
+    renames = sorted(named_renames(columns), key=_depth)
     for _, same_depth in groupby(renames, key=_depth):
         renamed = (
             f"column {'.'.join(new)}{field[len(prefix) :]}"
@@ -290,7 +291,7 @@ def reverts(planned: Difference, drift: Difference) -> bool:
 
 def _undoes_rename(model: Securable, drift: Difference) -> bool:
     """Whether a model has a renamed column or field under its former name, and not under its new one."""
-    if drift.renamed is None:
+    if drift.renamed is None or not isinstance(model, Table):
         return False
     columns, (old, new) = model.columns, drift.renamed
     is_former = has_path(columns, old) or (len(old) > 1 and has_path(columns, (new[0], *old[1:])))

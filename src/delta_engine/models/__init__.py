@@ -1,4 +1,4 @@
-"""Models: the tables, schemas, functions and policies that a team declares.
+"""Models: the tables, schemas, functions, policies and views that a team declares.
 
 Python and YAML give the same model: it accepts lists or tuples, SQL type strings or pyspark types. Names stay raw;
 `sql` quotes them. A model refuses what has no canonical form, and in Python code repeated names (`repetitions`);
@@ -52,6 +52,7 @@ from delta_engine.models.repetitions import (
     repeated_in_primary_key,
 )
 from delta_engine.models.types import NOT_MANAGED, first_unsupported
+from delta_engine.models.views import SchemaMode, View, ViewColumn, ViewName
 
 __all__ = [
     "AUTO",
@@ -80,11 +81,15 @@ __all__ = [
     "Reference",
     "RowFilter",
     "Schema",
+    "SchemaMode",
     "SchemaName",
     "Securable",
     "SecurableName",
     "Table",
     "Using",
+    "View",
+    "ViewColumn",
+    "ViewName",
     "read_only",
     "subject",
 ]
@@ -299,14 +304,14 @@ class Schema:
         return self.qualified_name.key
 
 
-SecurableName: TypeAlias = QualifiedName | SchemaName | FunctionName | PolicyName
+SecurableName: TypeAlias = QualifiedName | SchemaName | FunctionName | PolicyName | ViewName
 """The name of a securable.
 
 `kind` is the word for what it names. `is_container` says whether other securables live in that, declared or not: it is
 created alone, before them, and never dropped. `is_selectable` says whether globs such as those of `-t` select it.
 """
 
-Securable: TypeAlias = Table | Schema | Function | AbacPolicy
+Securable: TypeAlias = Table | Schema | Function | AbacPolicy | View
 """A model of any kind."""
 
 

@@ -17,6 +17,7 @@ from delta_engine.models.parts import (
     NO_GRANTS,
     NOTHING,
     Grants,
+    SchemaName,
     set_fields,
     to_former_names,
     to_grants,
@@ -43,6 +44,11 @@ class ViewName:
     def key(self) -> str:
         """The dotted name in lower case, by which views compare: also with tables, whose namespace they share."""
         return str(self).lower()
+
+    @property
+    def parents(self) -> tuple[SchemaName, ...]:
+        """The securables that it is in: its schema."""
+        return (SchemaName(self.catalog, self.schema),)
 
     @property
     def parts(self) -> tuple[str, str, str]:

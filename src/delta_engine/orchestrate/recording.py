@@ -51,6 +51,7 @@ from delta_engine.models import (
     SchemaName,
     SecurableName,
     Table,
+    View,
 )
 from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.runs import PlannedRun
@@ -338,7 +339,7 @@ class Recording:
             earlier=earlier,
             full_ownership=self._owned(earlier),
         )
-        if not isinstance(model, Function | AbacPolicy) or earlier is None or earlier.whole is None:
+        if not isinstance(model, Function | AbacPolicy | View) or earlier is None or earlier.whole is None:
             return record
         is_same = keep(with_definition(model, earlier.declared)) == record.applied
         return replace(record, whole=keep(with_definition(model, earlier.baseline)) if is_same else None)

@@ -13,9 +13,10 @@ from delta_engine.models.functions import Function
 from delta_engine.models.parts import joined_grants
 from delta_engine.models.policies import AbacPolicy
 from delta_engine.models.types import NOT_MANAGED, first_unsupported
+from delta_engine.models.views import View
 from delta_engine.state.states import CatalogState, TableState
 
-Other: TypeAlias = Schema | Function | AbacPolicy
+Other: TypeAlias = Schema | Function | AbacPolicy | View
 """A model of a securable other than a table."""
 
 Name = TypeVar("Name", bound=SecurableName)

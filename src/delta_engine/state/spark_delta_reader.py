@@ -28,6 +28,7 @@ from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
 from delta_engine.models import AbacPolicy, QualifiedName, SchemaName, Table
 from delta_engine.models.functions import Function, FunctionName
+from delta_engine.models.views import ViewName
 from delta_engine.sql.queries import (
     sql_at_location,
     sql_describe_table,
@@ -434,7 +435,7 @@ def _in_odd_schema(table: QualifiedName, spelling: str) -> CatalogReadError:
     )
 
 
-def _schema_of(name: QualifiedName | SchemaName | FunctionName) -> _SchemaPair:
+def _schema_of(name: QualifiedName | SchemaName | FunctionName | ViewName) -> _SchemaPair:
     return name.catalog.lower(), name.schema.lower()
 
 

@@ -28,11 +28,14 @@ from delta_engine.models import (
     SchemaName,
     SecurableName,
     Table,
+    View,
+    ViewName,
 )
 from delta_engine.models.parts import read_only, set_fields, to_grants, to_items, to_names
 from delta_engine.state.audits import NO_AUDIT, Audit
 from delta_engine.state.function_states import FunctionState, OtherRoutine
 from delta_engine.state.policy_states import OtherPolicy, PolicyState
+from delta_engine.state.view_states import OtherView, ViewState
 
 SECRET_KEY: Final = re.compile(r"secret|password|token|access[.]?key|url", re.IGNORECASE)
 """Keys of properties whose values may be secrets: Spark's own patterns (`spark.redaction.regex`,
@@ -177,9 +180,15 @@ def schema_state_of(schema: Schema) -> SchemaState:
     )
 
 
-_Defined = TypeVar("_Defined", bound=Function | AbacPolicy)
+_Defined = TypeVar("_Defined", bound=Function | AbacPolicy | View)
 
-SecurableState: TypeAlias = TableState | SchemaState | FunctionState | PolicyState
+_STATES: Final[Mapping[type, Any]] = {Function: FunctionState, AbacPolicy: PolicyState, View: ViewState}
+_OTHERS: Final = frozenset(
+    {"audit", "exists", "shows_tags", "tags", "owner", "grants", "columns", "former_name"}
+)
+"""What states have besides a definition: of the columns of a view, models document only some."""
+
+SecurableState: TypeAlias = TableState | SchemaState | FunctionState | PolicyState | ViewState
 """What exists, of any kind."""
 
 
@@ -201,6 +210,8 @@ class CatalogState:
         function_uses: the tables whose row filter calls a function, and the columns whose mask does, by
             `FunctionName.key`: pairs of `QualifiedName.key` and the column's key, None for the rows.
         other_policies: the policies of these scopes that the engine does not manage, by `PolicyName.key`.
+        views: the declared and recorded views, by `ViewName.key`; each declared one, also a missing one.
+        other_views: the relations with a query that the engine does not manage, by `ViewName.key`.
     """
 
     tables: Mapping[str, TableState]
@@ -214,6 +225,8 @@ class CatalogState:
     other_routines: Mapping[str, OtherRoutine] = field(default_factory=dict)
     other_policies: Mapping[str, OtherPolicy] = field(default_factory=dict)
     function_uses: Mapping[str, tuple[tuple[str, str | None], ...]] = field(default_factory=dict)
+    views: Mapping[str, ViewState] = field(default_factory=dict)
+    other_views: Mapping[str, OtherView] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         set_fields(
@@ -229,6 +242,8 @@ class CatalogState:
             other_routines=MappingProxyType(dict(self.other_routines)),
             other_policies=MappingProxyType(dict(self.other_policies)),
             function_uses=MappingProxyType(dict(self.function_uses)),
+            views=MappingProxyType(dict(self.views)),
+            other_views=MappingProxyType(dict(self.other_views)),
         )
 
     @property
@@ -256,6 +271,8 @@ class CatalogState:
                 return self.functions.get(name.key)
             case PolicyName():
                 return self.policies.get(name.key)
+            case ViewName():
+                return self.views.get(name.key)
         assert_never(name)
 
     def schema(self, name: SchemaName) -> SchemaState | None:
@@ -265,10 +282,9 @@ class CatalogState:
 
 
 def with_definition(model: _Defined, other: Any) -> _Defined:
-    """Return a function or a policy with the definition of another of its kind."""
-    state = FunctionState if isinstance(model, Function) else PolicyState
-    others = {"audit", "exists", "shows_tags", "tags", "owner", "grants"}
-    return replace(model, **{name: getattr(other, name) for name in state.__slots__ if name not in others})
+    """Return a function, a policy or a view with the definition of another of its kind."""
+    state = _STATES[type(model)]
+    return replace(model, **{name: getattr(other, name) for name in state.__slots__ if name not in _OTHERS})
 
 
 def has_tags(table: Table | TableState) -> bool:

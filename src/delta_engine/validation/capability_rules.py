@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from delta_engine.actions import Align, AlignTable, Create, Drop, TablePlan
 from delta_engine.actions.policy import Policy
-from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS, kind_of, tags
+from delta_engine.aspects import KINDS, kind_of, tags
 from delta_engine.aspects.backfill_actions import AbandonConversion, SwapColumn
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.column_types import ColumnTypeChange
@@ -33,6 +33,7 @@ from delta_engine.models import (
     Schema,
     Securable,
     Table,
+    View,
 )
 from delta_engine.models.types import AtomicType
 from delta_engine.validation.rules import Problem, SomeModel, model_refusal, name_problem, plan_refusal
@@ -60,8 +61,8 @@ class SupportedFeatures:
                 return
         if isinstance(model, Table):
             yield from self._refused_properties(model)
-        if isinstance(model, Function) and self.capabilities.function_catalog is not None:
-            yield from _beyond_session_functions(model, self.capabilities.function_catalog)
+        if isinstance(model, Function) and self.capabilities.session_catalog is not None:
+            yield from _beyond_session_functions(model, self.capabilities.session_catalog)
 
     def _refused_properties(self, model: Table) -> Iterator[Problem]:
         for key, value in model.effective_table_properties.items():
@@ -101,7 +102,7 @@ def _too_long_names(model: Table, capabilities: Capabilities) -> Iterator[Proble
 
 
 def _undeclarable(
-    feature: Feature, capabilities: Capabilities, column: Column | None = None
+    feature: Feature, capabilities: Capabilities, column: Column | str | None = None
 ) -> Iterator[Problem]:
     """Yield the problem of a declared feature, with the platform's reason, if the platform refuses it."""
     if (reason := capabilities.refused.get(feature)) is not None:
@@ -249,6 +250,7 @@ KIND_FEATURES: Final[Mapping[type, Feature]] = {
     Schema: Feature.SCHEMA_METADATA,
     Function: Feature.FUNCTIONS,
     AbacPolicy: Feature.POLICIES,
+    View: Feature.VIEWS,
 }
 """The features that are all models of a kind."""
 
@@ -275,21 +277,23 @@ def _without_functions(model: Securable, gone: Set[str]) -> Securable:
 
 def without_features(model: SomeModel, features: Collection[Feature]) -> SomeModel:
     """Return a model without some of the features of its facets."""
-    if not isinstance(model, Table):
-        facets = ((_feature_of(facet, model), facet) for facet in kind_of(model).facets)
-        absent = {facet.attribute: facet.absent for feature, facet in facets if feature in features}
-        return replace(model, **absent) if absent else model
-    table = {facet.attribute: facet.absent for facet in TABLE_FACETS if facet.feature in features}
-    column = {facet.attribute: facet.absent for facet in COLUMN_FACETS if facet.feature in features}
+    kind = kind_of(model)
+    facets = ((_feature_of(facet, model), facet) for facet in kind.facets)
+    absent: dict[str, Any] = {
+        facet.attribute: facet.absent for feature, facet in facets if feature in features
+    }
+    column = {facet.attribute: facet.absent for facet in kind.column_facets if facet.feature in features}
     if column:
-        table["columns"] = tuple(replace(declared_column, **column) for declared_column in model.columns)
-    return replace(model, **table) if table else model
+        absent["columns"] = tuple(replace(documented, **column) for documented in model.columns)
+    return replace(model, **absent) if absent else model
 
 
-_COLUMN_FACETS = tuple(facet for facet in COLUMN_FACETS if facet.feature is not None)
+_COLUMN_FACETS: Final[Mapping[type, Sequence[Facet[Any, Any, Any]]]] = {
+    kind.model: [facet for facet in kind.column_facets if facet.feature is not None] for kind in KINDS
+}
 
 
-def declared_features(model: Securable) -> Iterator[tuple[Feature, Column | None]]:
+def declared_features(model: Securable) -> Iterator[tuple[Feature, Column | str | None]]:
     """Yield the platform-dependent features of a model, that of its kind first, each with its column."""
     if type(model) in KIND_FEATURES:
         yield KIND_FEATURES[type(model)], None
@@ -297,10 +301,11 @@ def declared_features(model: Securable) -> Iterator[tuple[Feature, Column | None
         feature = _feature_of(facet, model)
         if feature is not None and facet.is_declared(model):
             yield feature, None
-    for column in model.columns if isinstance(model, Table) else ():
-        for column_facet in _COLUMN_FACETS:
+    column_facets = _COLUMN_FACETS[type(model)]
+    for column in model.columns if column_facets else ():
+        for column_facet in column_facets:
             if column_facet.feature is not None and column_facet.is_declared(column):
-                yield column_facet.feature, column
+                yield column_facet.feature, column if isinstance(column, Column) else column.name
 
 
 def _feature_of(facet: Facet[Any, Any, Any], model: Securable) -> Feature | None:

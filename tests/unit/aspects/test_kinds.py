@@ -21,6 +21,8 @@ from delta_engine.models import (
     PolicyScope,
     Schema,
     Table,
+    View,
+    ViewColumn,
 )
 from delta_engine.ownership.recorded import resource_key
 
@@ -46,6 +48,16 @@ MODELS: dict[str, Any] = {
         match={"m": "has_tag('pii')"},
     ),
     "table": Table("dev", "silver", "orders", [Column("id", "int")], tags={"pii": "no"}, owner="ann"),
+    "view": View(
+        "dev",
+        "silver",
+        "clean",
+        "SELECT id, name AS label FROM dev.silver.orders",
+        [ViewColumn("id", "The order", tags={"pii": "no"})],
+        tags={"pii": "no"},
+        owner="ann",
+        grants={"bob": ["SELECT"]},
+    ),
 }
 
 pytestmark = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.word)

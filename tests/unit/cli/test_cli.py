@@ -111,8 +111,8 @@ def test_the_variable(delta_engine: CommandLine, project: Path, monkeypatch: pyt
         (
             ["-e", "local", "plan", "--allow", "x"],
             "refused: --allow: 'x' is not one of: drop_column, drop_table, drop_function, drop_policy, "
-            "drop_row_filter, drop_column_mask, change_protection, drop_constraint, backfill_column, rewrite_table, "
-            "protected_data.",
+            "drop_view, replace_view, drop_row_filter, drop_column_mask, change_protection, drop_constraint, "
+            "backfill_column, rewrite_table, protected_data.",
         ),
     ],
 )

@@ -98,7 +98,7 @@ def test_the_models_that_are_shipped_are_formatted(path: Path) -> None:
         ("a: b", "m.yml:1: unknown key 'a': a model file contains lists of models"),
         (
             "a: b\ntables: []\nb: c",
-            "m.yml:1: unknown key 'a'. Known: functions, policies, schemas, tables.\nm.yml:3: unknown key 'b'.",
+            "m.yml:1: unknown key 'a'. Known: functions, policies, schemas, tables, views.\nm.yml:3: unknown key 'b'.",
         ),
         ("", "m.yml:1: a model file contains lists of models"),
         ("tables: 7", "m.yml:1: tables: a list is wanted, not a whole number."),

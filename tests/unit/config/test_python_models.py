@@ -34,11 +34,11 @@ def test_python_models(write: Write, tmp_path: Path, source: str, attribute: str
     [
         (
             "tables = [7]",
-            "conf/dev.yml:5: '{m}:tables' gives a int, not one of: Schema, Function, Table, AbacPolicy.",
+            "conf/dev.yml:5: '{m}:tables' gives a int, not one of: Schema, Function, Table, AbacPolicy, View.",
         ),
         (
             "tables = 7",
-            "conf/dev.yml:5: '{m}:tables' gives a int, not one of: Schema, Function, Table, AbacPolicy.",
+            "conf/dev.yml:5: '{m}:tables' gives a int, not one of: Schema, Function, Table, AbacPolicy, View.",
         ),
         ("x = 1", "conf/dev.yml:5: loading the models '{m}:tables' failed: AttributeError: module "),
         ("x = 1\n1 / 0", "{m}.py:2: loading the models '{m}:tables' failed: ZeroDivisionError: division by"),

@@ -268,6 +268,7 @@ def test_every_refusal_of_a_model_s_feature_is_found() -> None:
         *(Feature.TABLE_REMOVAL, Feature.SCHEMA_METADATA, Feature.STREAMING_TABLES),  # of the configuration
         *(Feature.MANAGED_CONVERSION, Feature.VOID_WIDENING),  # of plans
         *(Feature.FUNCTIONS, Feature.FUNCTION_TAGS, Feature.POLICIES),  # of other kinds
+        *(Feature.VIEWS, Feature.VIEW_COLUMN_COMMENTS),
     }
     assert {feature for feature, _ in declared_features(EVERYTHING)} == {*OPEN_SOURCE.refused} - of_others
 

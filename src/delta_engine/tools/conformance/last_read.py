@@ -17,12 +17,15 @@ from delta_engine.models import (
     SchemaName,
     SecurableName,
     Table,
+    View,
+    ViewName,
 )
 from delta_engine.state.catalog_reader import Other, PlatformReader
 from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState
 from delta_engine.state.policy_states import ABSENT_POLICY, PolicyState
 from delta_engine.state.states import ABSENT, ABSENT_SCHEMA, CatalogState, SchemaState, TableState
 from delta_engine.state.table_queries import TableVersion
+from delta_engine.state.view_states import ABSENT_VIEW, ViewState
 
 
 class LastRead:
@@ -38,6 +41,7 @@ class LastRead:
         self._schemas: dict[str, SchemaState] = {}
         self._functions: dict[str, FunctionState] = {}
         self._policies: dict[str, PolicyState] = {}
+        self._views: dict[str, ViewState] = {}
         self._listed: dict[str, QualifiedName] = {}
         for name in absent:
             match name:
@@ -49,6 +53,8 @@ class LastRead:
                     self._functions[name.key] = ABSENT_FUNCTION
                 case PolicyName():
                     self._policies[name.key] = ABSENT_POLICY
+                case ViewName():
+                    self._views[name.key] = ABSENT_VIEW
 
     def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
         """Return the states of securables; see `PlatformReader.snapshot`."""
@@ -66,6 +72,7 @@ class LastRead:
             other_tables=tuple(self._listed[key] for key in sorted(self._listed) if key not in asked),
             functions=self._functions,
             policies=self._policies,
+            views=self._views,
         )
 
     def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
@@ -86,6 +93,8 @@ class LastRead:
                 return self._functions
             case AbacPolicy():
                 return self._policies
+            case View():
+                return self._views
         assert_never(model)
 
     def existing(self, names: Iterable[QualifiedName]) -> tuple[QualifiedName, ...]:
@@ -99,6 +108,7 @@ class LastRead:
             self._schemas.pop(key, None)
             self._functions.pop(key, None)
             self._policies.pop(key, None)
+            self._views.pop(key, None)
             self._listed.pop(key, None)
 
     def _keep(self, observed: CatalogState) -> None:
@@ -106,6 +116,7 @@ class LastRead:
         self._schemas |= observed.schema_states
         self._functions |= observed.functions
         self._policies |= observed.policies
+        self._views |= observed.views
         self._schemas |= {".".join(pair): ABSENT_SCHEMA for pair in observed.missing_schemas}
         self._listed |= {name.key: name for name in observed.other_tables}
         self._listed |= {
