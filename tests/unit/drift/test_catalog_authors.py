@@ -114,4 +114,5 @@ def test_every_kind_is_made_here_or_on_delta() -> None:
         *("function_deleted", "function_body", "function_signature", "function_comment", "function_tag"),
         *("function_grant", "function_grant_added", "function_owner"),
         *("policy_deleted", "policy_changed", "policy_comment"),
+        *(kind.value for kind in Kind if kind.value.startswith("view_")),
     }
