@@ -39,9 +39,12 @@ def declared(facets: Iterable[Facet[Any, Any, Any]], models: Iterable[Any]) -> d
 
 
 def write_bodies(folder: Path) -> Path:
-    """Write the file of a body that the example names into a folder, and return the folder."""
+    """Write the files that the example names into a folder, and return the folder."""
     (folder / "functions").mkdir()
     (folder / "functions" / "clean_iban.py").write_text("return iban.replace(' ', '')\n", "utf-8")
+    (folder / "views").mkdir()
+    query = "SELECT id FROM ${catalog}.sales.customers\n"
+    (folder / "views" / "best_customers.sql").write_text(query, "utf-8")
     return folder
 
 

@@ -218,7 +218,7 @@ def test_listed_values(project: Path, complete: Completions) -> None:
 
 def test_kinds_of_changes(project: Path, complete: Completions) -> None:
     assert sorted(complete("plan", "--allow", "")) == sorted(kind.value for kind in DestructiveKind)
-    assert complete("plan", "--allow", "re") == ["replace_view", "rewrite_table"]
+    assert complete("plan", "--allow", "re") == ["rewrite_table", "replace_view"]
 
 
 def test_topics(project: Path, complete: Completions) -> None:
