@@ -26,6 +26,9 @@ FUNCTIONS = "/api/2.1/unity-catalog/functions"
 POLICIES = "/api/2.1/unity-catalog/policies/"
 TAG_POLICIES = "/api/2.1/tag-policies"
 TABLES = "/api/2.1/unity-catalog/tables"
+LISTINGS = (f"{FUNCTIONS}/", f"{TABLES}/", POLICIES)
+"""What the paths of listings begin with."""
+
 _PAGE = 2
 
 Listed = Mapping[str, object]

@@ -9,14 +9,11 @@ import pytest
 from delta_engine.errors import StatementError
 from delta_engine.models.views import SchemaMode, ViewColumn, ViewName
 from delta_engine.state.unity_catalog.information_schema import (
-    COLUMN_TAGS,
-    COLUMNS,
-    TABLE_PRIVILEGES,
-    TABLE_TAGS,
     TABLES,
     by_table,
 )
-from delta_engine.state.unity_catalog.views import VIEWS, described_view, is_view, view_state
+from delta_engine.state.unity_catalog.views import OF_VIEWS, is_view, view_state
+from delta_engine.state.view_descriptions import read_view
 from delta_engine.state.view_states import ViewState
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.refusals import Refusal
@@ -55,13 +52,11 @@ def columns(catalog: FakeUnityCatalog, view: str = V) -> list[tuple[str, str]]:
 
 
 def read(catalog: FakeUnityCatalog, name: ViewName) -> ViewState:
-    views = (COLUMNS, TABLE_TAGS, COLUMN_TAGS, TABLE_PRIVILEGES, VIEWS)
-    parts = {view: by_table(catalog.run(view.query(name.catalog, [name.schema]))) for view in views}
+    of_schemas = {view: by_table(catalog.run(view.query(name.catalog, [name.schema]))) for view in OF_VIEWS}
+    parts = {view: rows.get((name.schema, name.view), ()) for view, rows in of_schemas.items()}
     tables = catalog.run(TABLES.query(name.catalog, [name.schema]))
     (row,) = (row for row in tables if is_view(row) and row["table_name"] == name.view)
-    state = view_state(name, row, parts)
-    assert isinstance(state, ViewState)
-    return state
+    return view_state(name, row, parts)
 
 
 def test_columns_inherit_the_comments_of_those_that_they_pass_on(catalog: FakeUnityCatalog) -> None:
@@ -155,9 +150,7 @@ def test_the_views_of_information_schema_show_a_view(catalog: FakeUnityCatalog) 
 
 def test_a_description_has_the_mode(catalog: FakeUnityCatalog) -> None:
     dressed(catalog)
-    ((text,),) = (row.values() for row in catalog.run(f"DESCRIBE TABLE EXTENDED {V} AS JSON"))
-    described = described_view(ViewName("dev", "silver", "v"), str(text))
-    assert isinstance(described, ViewState)
+    described = read_view(catalog, ViewName("dev", "silver", "v"))
     assert described.schema_mode is SchemaMode.TYPE_EVOLUTION
     assert described.columns == (ViewColumn("name", "the name"),)
 

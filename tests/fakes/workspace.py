@@ -24,7 +24,7 @@ from delta_engine.backends.warehouse_sql_runner import WarehouseSqlRunner
 from delta_engine.errors import StatementError
 from tests.fakes.dialects import Dialect
 from tests.fakes.files_api import FakeFilesApi, FilesHandler
-from tests.fakes.governance_api import FUNCTIONS, POLICIES, FakeGovernanceApi
+from tests.fakes.governance_api import LISTINGS, FakeGovernanceApi
 from tests.fakes.loopback import served
 
 WAREHOUSE = "a1b2c3d4"
@@ -65,7 +65,7 @@ class FakeWorkspace:
         run: runs a statement.
         dialect: how it words its refusals.
         files: the files of its volumes.
-        governance: lists functions and policies; without it, the workspace has no such endpoints.
+        governance: lists functions, policies and views; without it, the workspace has no such endpoints.
         faults: kind of request (`submit`, `ask`, `chunk`, `cancel`, `download`) and what becomes of the next ones:
             a status such as `429`, `lost` (done, and not answered), `cut` (half of the answer), `html`, `list` and
             `empty` (JSON that is no answer), `ok`.
@@ -196,7 +196,7 @@ class WorkspaceHandler(FilesHandler):
             self._statement(path.removeprefix(STATEMENTS).strip("/").split("/"))
         elif path.startswith(STORAGE):
             self._storage(path.removeprefix(STORAGE).strip("/").split("/"))
-        elif self.workspace.governance is not None and f"{path}/".startswith((f"{FUNCTIONS}/", POLICIES)):
+        elif self.workspace.governance is not None and f"{path}/".startswith(LISTINGS):
             with self.guard:
                 status, document = self.workspace.governance.answer(self.path)
             self._answer(status, json.dumps(document).encode(), "application/json")

@@ -13,7 +13,6 @@ from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import StatementError
 from delta_engine.models.parts import QualifiedName
 from delta_engine.models.views import SchemaMode, View, ViewColumn, ViewName
-from delta_engine.sql.queries import sql_describe_as_json
 from delta_engine.sql.text import sql_path
 from delta_engine.sql.view_queries import is_same_query, query_problem, returned_columns, without_names
 from delta_engine.sql.views import (
@@ -25,7 +24,7 @@ from delta_engine.sql.views import (
     sql_set_schema_mode,
     sql_set_session_view_comment,
 )
-from delta_engine.state.unity_catalog.views import described_view
+from delta_engine.state.view_descriptions import read_view
 from delta_engine.state.view_states import ViewState, view_state_of
 
 ORDERS = "spark_catalog.views.orders"
@@ -54,13 +53,6 @@ def view(query: str, *columns: ViewColumn, **changes: Any) -> View:
     return View("spark_catalog", "views", "v", query, columns, **changes)
 
 
-def read(runner: SqlRunner, name: ViewName) -> ViewState:
-    ((text,),) = (tuple(row.values()) for row in runner.run(sql_describe_as_json(sql_path(name.parts))))
-    state = described_view(name, str(text))
-    assert isinstance(state, ViewState)
-    return state
-
-
 def names(state: ViewState) -> Sequence[tuple[str, str]]:
     return [(column.name, column.comment) for column in state.columns]
 
@@ -83,7 +75,7 @@ def test_a_query_is_read_back_as_it_was_submitted(runner: SqlRunner, orders: str
     model = view(query)
     assert query_problem(query) is None
     runner.run(sql_create_view(model))
-    state = read(runner, model.qualified_name)
+    state = read_view(runner, model.qualified_name)
     assert state.query == view_state_of(model).query
     assert is_same_query(state.query, query)
     returned = returned_columns(query, {orders: COLUMNS})
@@ -95,11 +87,11 @@ def test_a_whole_view_is_read_back(runner: SqlRunner, orders: str, mode: SchemaM
     columns = () if mode is SchemaMode.EVOLUTION else (ViewColumn("ID", "it's ${x}"), ViewColumn("Name", "n"))
     model = view(f"SELECT id AS ID, name AS Name FROM {orders}", *columns, schema_mode=mode, comment="a\nb")
     runner.run(sql_create_view(model))
-    state = read(runner, model.qualified_name)
+    state = read_view(runner, model.qualified_name)
     assert (state.schema_mode, state.comment) == (mode, "a\nb")
     assert not columns or state.columns == columns
     runner.run(sql_set_session_view_comment(model.qualified_name, "it's"))
-    assert read(runner, model.qualified_name).comment == "it's"
+    assert read_view(runner, model.qualified_name).comment == "it's"
 
 
 def test_another_query_loses_comments_of_columns_and_keeps_mode_and_comment(
@@ -110,13 +102,13 @@ def test_another_query_loses_comments_of_columns_and_keeps_mode_and_comment(
     )
     name = model.qualified_name
     runner.run(sql_create_view(model))
-    assert names(read(runner, name)) == [("id", "the id"), ("name", "n")]
+    assert names(read_view(runner, name)) == [("id", "the id"), ("name", "n")]
     runner.run(sql_alter_view_query(name, f"SELECT id, name FROM {orders} WHERE id > 1"))
-    state = read(runner, name)
+    state = read_view(runner, name)
     assert names(state) == [("id", "the id"), ("name", "")]
     assert (state.schema_mode, state.comment) == (SchemaMode.BINDING, "c")
     runner.run(sql_create_view(model, replaces=True))
-    assert names(read(runner, name)) == [("id", "the id"), ("name", "n")]
+    assert names(read_view(runner, name)) == [("id", "the id"), ("name", "n")]
 
 
 def test_a_view_is_renamed_inside_its_catalog(runner: SqlRunner, orders: str) -> None:
@@ -124,7 +116,7 @@ def test_a_view_is_renamed_inside_its_catalog(runner: SqlRunner, orders: str) ->
     runner.run(sql_create_view(model))
     runner.run(sql_rename_view(model.qualified_name, ("views", "w")))
     renamed = ViewName("spark_catalog", "views", "w")
-    assert read(runner, renamed).query == model.query
+    assert read_view(runner, renamed).query == model.query
     runner.run(sql_drop_view(renamed))
 
 

@@ -16,7 +16,7 @@ from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli import commands
 from delta_engine.errors import DeltaEngineError, RefusedError
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, ViewName
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.project import load_project
 from delta_engine.plan_files.codec import encode_plan_file, read_plan_file, sealed
@@ -151,7 +151,7 @@ class NoTables:
         return Listing(tables=())
 
     def governed_in(
-        self, catalog: str, schemas: Collection[str]
+        self, catalog: str, schemas: Collection[str], views: Sequence[ViewName] = ()
     ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
         return CatalogState(tables={}), ()
 

@@ -314,9 +314,10 @@ def _chosen(target: str, catalog: str, lister: CatalogLister, listing: Listing, 
     hidden = {other.qualified_name for other in others if isinstance(other, Function) and not other.body}
     left: list[SecurableName] = [*listing.tables, *(other.qualified_name for other in others)]
     left = [name for name in left if name not in hidden]
-    notes = [*_notes_on_others(listing.others, scope), *_notes_on_governed(governed, hidden)]
+    not_tables = {**{QualifiedName(*name.parts): name.kind for name in listing.views}, **listing.others}
+    notes = [*_notes_on_others(not_tables, scope), *_notes_on_governed(governed, hidden)]
     unused = [
-        glob for glob in scope.exclude if not any(_matches(name, glob) for name in (*left, *listing.others))
+        glob for glob in scope.exclude if not any(_matches(name, glob) for name in (*left, *not_tables))
     ]
     notes += [f"--exclude {glob} matches nothing in {target}" for glob in unused]
     reasons: Sequence[tuple[Callable[[SecurableName], bool], str]] = (

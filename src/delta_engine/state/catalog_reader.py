@@ -8,12 +8,11 @@ from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from delta_engine.backends.sql_runner import query_each
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
-from delta_engine.models import Part, QualifiedName, Schema, SecurableName, Table
+from delta_engine.models import Part, QualifiedName, Schema, SecurableName, Table, View, ViewName
 from delta_engine.models.functions import Function
 from delta_engine.models.parts import joined_grants
 from delta_engine.models.policies import AbacPolicy
 from delta_engine.models.types import NOT_MANAGED, first_unsupported
-from delta_engine.models.views import View
 from delta_engine.state.states import CatalogState, TableState
 
 Other: TypeAlias = Schema | Function | AbacPolicy | View
@@ -50,7 +49,7 @@ class PlatformReader(CatalogReader, Protocol):
 
         Args:
             others: models of further securables. Functions and policies that no model declares are read too, in the
-                schemas and scopes of those that are declared.
+                schemas and scopes of those that are declared; views are not.
         """
         ...
 
@@ -65,19 +64,21 @@ class Listing:
 
     Args:
         tables: the Delta tables, sorted by name.
-        others: what the engine cannot manage, such as views, each with its kind where the listing tells it.
+        views: the views, sorted by name, where the listing distinguishes them.
+        others: what the engine cannot manage, each with its kind where the listing shows it.
         refusals: why schemas cannot be listed.
         schemas: the schemas that may hold functions and policies, in lower case.
     """
 
     tables: tuple[QualifiedName, ...]
+    views: tuple[ViewName, ...] = ()
     others: Mapping[QualifiedName, str] = field(default_factory=dict)
     refusals: tuple[RefusedError, ...] = ()
     schemas: tuple[str, ...] = ()
 
 
 class CatalogLister(Protocol):
-    """Lists tables, functions and policies."""
+    """Lists tables, functions, policies and views."""
 
     def relations_in(self, catalog: str, schemas: Collection[str] | None = None) -> Listing:
         """Return what some schemas hold, by default all but `information_schema`.
@@ -87,9 +88,13 @@ class CatalogLister(Protocol):
         ...
 
     def governed_in(
-        self, catalog: str, schemas: Collection[str]
+        self, catalog: str, schemas: Collection[str], views: Sequence[ViewName] = ()
     ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
-        """Return the functions of existing schemas and the policies on them, and why some are unreadable."""
+        """Return the functions and views of existing schemas and the policies on them, and why some are unreadable.
+
+        Args:
+            views: those of `Listing.views`.
+        """
         ...
 
 
@@ -124,35 +129,55 @@ def direct_snapshot_by(
 def snapshot_with_former_names(
     reader: CatalogReader, models: Sequence[Table], others: Sequence[Other] = ()
 ) -> CatalogState:
-    """Return a snapshot that also finds tables under the names from which models rename them.
+    """Return a snapshot that also finds tables and views under the names from which models rename them.
 
-    Such a table has its model's name as key, and a `former_name`. A pending rename costs a second snapshot.
+    Such a state has its model's name as key, and a `former_name`. A pending rename costs a second snapshot.
     """
     observed = snapshot_by(reader, models, others)
     listed = {name.key: name for name in observed.other_tables}
     formers = {
-        model.qualified_name.key: listed[former.key]
+        model.key: listed[former.key]
         for model in models
         if model.renamed_from and not observed.table(model.qualified_name).exists
         for former in [former for former in former_names(model) if former.key in listed][:1]
     }
-    if not formers:
+    views = [model for model in others if isinstance(model, View) and _may_have_former_name(model, observed)]
+    if not formers and not views:
         return observed
     declared = {model.key: model for model in models}
     of_renamed = snapshot_by(
-        reader, [under_former_name(declared[key], former) for key, former in formers.items()]
+        reader,
+        [under_former_name(declared[key], former) for key, former in formers.items()],
+        [
+            replace(model, view_name=former.view, renamed_from=())
+            for model in views
+            for former in model.former_names
+        ],
     )
     tables = {
         key: replace(of_renamed.table(former), former_name=former)
         for key, former in formers.items()
         if of_renamed.table(former).exists
     }
+    renamed_views = {
+        model.key: replace(of_renamed.views[former.key], former_name=former)
+        for model in views
+        for former in [name for name in model.former_names if of_renamed.views[name.key].exists][:1]
+    }
     renamed = {former.key for former in formers.values()}
+    renamed |= {str(state.former_name).lower() for state in renamed_views.values()}
     return replace(
         observed,
         tables={**observed.tables, **tables},
+        views={**observed.views, **renamed_views},
         other_tables=tuple(name for name in observed.other_tables if name.key not in renamed),
     )
+
+
+def _may_have_former_name(model: View, observed: CatalogState) -> bool:
+    """Whether a view is missing that its model renames, as far as the reader reads views."""
+    state = observed.views.get(model.key)
+    return bool(model.renamed_from) and state is not None and not state.exists
 
 
 def readable_snapshot(
@@ -245,6 +270,11 @@ def unmanaged_columns(table: QualifiedName, state: TableState) -> Iterator[Catal
 def bare_model(name: QualifiedName) -> Table:
     """Return a model with nothing but a name, which is enough for a snapshot."""
     return Table(name.catalog, name.schema, name.table, ())
+
+
+def bare_view(name: ViewName) -> View:
+    """Return a model with nothing but a name, which is enough for a snapshot."""
+    return View(name.catalog, name.schema, name.view)
 
 
 def read_each(

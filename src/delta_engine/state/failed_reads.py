@@ -10,6 +10,7 @@ from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import QualifiedName
 from delta_engine.models.functions import FunctionName
 from delta_engine.models.policies import PolicyName
+from delta_engine.models.views import ViewName
 
 _MOST_FAILED: Final = 8
 """How many tables may fail in a row. Each may take a timeout, and there may be thousands."""
@@ -80,10 +81,11 @@ def unknown_form(table: QualifiedName, error: ValueError) -> CatalogReadError:
     return refusal
 
 
-def unreadable(name: FunctionName | PolicyName, error: StatementError) -> CatalogReadError:
-    """Return why a function or a policy cannot be read."""
-    of = f"function {name}" if isinstance(name, FunctionName) else str(name.scope)
-    way_out = f"Ask for MANAGE on {of}." if error_conditions.is_forbidden(error) else _RUN_AGAIN
+def unreadable(name: FunctionName | PolicyName | ViewName, error: StatementError) -> CatalogReadError:
+    """Return why a function, a policy or a view cannot be read."""
+    of = str(name.scope) if isinstance(name, PolicyName) else f"{name.kind} {name}"
+    privilege = "SELECT" if isinstance(name, ViewName) else "MANAGE"
+    way_out = f"Ask for {privilege} on {of}." if error_conditions.is_forbidden(error) else _RUN_AGAIN
     refusal = CatalogReadError(
         f"it cannot be read: {error.first_line}", securable=f"{name.kind} {name}", way_out=way_out
     )
@@ -91,7 +93,7 @@ def unreadable(name: FunctionName | PolicyName, error: StatementError) -> Catalo
     return refusal
 
 
-def not_managed(name: FunctionName | PolicyName, reason: str) -> CatalogReadError:
+def not_managed(name: FunctionName | PolicyName | ViewName, reason: str) -> CatalogReadError:
     """Return the refusal of a declared name that has something which the engine does not manage."""
     return CatalogReadError(
         f"{reason}, which the engine does not manage",

@@ -18,7 +18,7 @@ from functools import partial
 from itertools import dropwhile, takewhile
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from delta_engine.backends import error_conditions
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
@@ -26,9 +26,8 @@ from delta_engine.backends.spark_catalogs import catalog_way_out
 from delta_engine.backends.spark_sql_runner import DeltaSchema
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
-from delta_engine.models import AbacPolicy, QualifiedName, SchemaName, Table
+from delta_engine.models import AbacPolicy, QualifiedName, SchemaName, Table, View, ViewName
 from delta_engine.models.functions import Function, FunctionName
-from delta_engine.models.views import ViewName
 from delta_engine.sql.queries import (
     sql_at_location,
     sql_describe_table,
@@ -50,6 +49,8 @@ from delta_engine.state.table_descriptions import (
     described_column,
     described_state,
 )
+from delta_engine.state.view_descriptions import read_view
+from delta_engine.state.view_states import ABSENT_VIEW, ViewState
 from delta_engine.telemetry.visible import has_half_a_character
 
 if TYPE_CHECKING:
@@ -59,6 +60,9 @@ _ANY_DELTA_TABLE_HAS = "delta.minReaderVersion"
 _INFORMATION_SCHEMA = "information_schema"
 
 Rows: TypeAlias = Sequence[Mapping[str, object]]
+
+_Name = TypeVar("_Name", FunctionName, ViewName)
+_State = TypeVar("_State", FunctionState, ViewState)
 
 _SchemaPair: TypeAlias = tuple[str, str]
 """A catalog and a schema, in lower case."""
@@ -258,9 +262,10 @@ class SparkDeltaReader:
         )
 
     def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
-        """Return the state of every model's table and function; see `PlatformReader.snapshot`."""
+        """Return the state of every model's table, function and view; see `PlatformReader.snapshot`."""
         names = [model.qualified_name for model in models]
         functions = [model.qualified_name for model in others if isinstance(model, Function)]
+        views = [model.qualified_name for model in others if isinstance(model, View)]
         in_schemas = (model.qualified_name for model in others if not isinstance(model, AbacPolicy))
         pairs = {*map(_schema_of, names), *map(_schema_of, in_schemas)}
         missing = self._finder.missing_schemas(pairs)
@@ -278,12 +283,14 @@ class SparkDeltaReader:
             if state.exists:
                 audit = replace(audit, table_id=state.audit.table_id)
                 states[table.key] = replace(state, audit=audit)
+        declared_views = {name.key for name in views}  # catalogs list views as tables
         return CatalogState(
             tables=states,
             missing_schemas=frozenset(missing),
-            other_tables=found_tables.others,
+            other_tables=tuple(name for name in found_tables.others if name.key not in declared_views),
             audits=found_tables.audits,
-            functions=self._functions(functions, missing),
+            functions=self._each(functions, missing, read_function, ABSENT_FUNCTION),
+            views=self._each(views, missing, read_view, ABSENT_VIEW),
         )
 
     def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
@@ -318,6 +325,7 @@ class SparkDeltaReader:
         self,
         _catalog: str,
         _schemas: Collection[str],
+        _views: Sequence[ViewName] = (),
     ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
         """Return nothing: Spark lists functions without what they are, and has no policies."""
         return CatalogState(tables={}), ()
@@ -386,12 +394,17 @@ class SparkDeltaReader:
         self._failed_reads.note_read()
         return state
 
-    def _functions(
-        self, names: Sequence[FunctionName], missing: Collection[_SchemaPair]
-    ) -> Mapping[str, FunctionState]:
+    def _each(
+        self,
+        names: Sequence[_Name],
+        missing: Collection[_SchemaPair],
+        read: Callable[[SqlRunner, _Name], _State],
+        absent: _State,
+    ) -> Mapping[str, _State]:
+        """Read functions or views, of which those in missing schemas are absent."""
         present = [name for name in names if _schema_of(name) not in missing]
-        read = read_each(present, partial(read_function, self._runner), self._parallelism)
-        return {name.key: read.get(name.key, ABSENT_FUNCTION) for name in names}
+        states = read_each(present, partial(read, self._runner), self._parallelism)
+        return {name.key: states.get(name.key, absent) for name in names}
 
     def _location(self, details: Mapping[str, str]) -> str | None:
         """Return the location of an external table; None for a table by path, whose name is its location."""

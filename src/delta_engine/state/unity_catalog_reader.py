@@ -17,20 +17,20 @@ from typing import TypeAlias, TypeVar
 
 from delta_engine.backends.sql_runner import Row, SqlRunner, query_threads
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table, View, ViewName
 from delta_engine.models.functions import Function
 from delta_engine.models.policies import AbacPolicy, PolicyName, PolicyScope, ScopeKind
 from delta_engine.sql.governance import sql_describe_schema
 from delta_engine.sql.tables import sql_schema
 from delta_engine.state.audits import Audit
-from delta_engine.state.catalog_reader import Listing, Other, unmanaged_types
+from delta_engine.state.catalog_reader import Listing, Other, bare_view, unmanaged_types
 from delta_engine.state.failed_reads import require_answers, unknown_form
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.details import (
     Answer,
+    DetailsReader,
     TableDetails,
-    TableDetailsReader,
     needs_description,
     schema_details,
 )
@@ -50,8 +50,8 @@ from delta_engine.state.unity_catalog.information_schema import (
     TABLE_CONSTRAINTS,
     TABLE_PRIVILEGES,
     InformationSchemaReader,
+    SystemView,
     TableKey,
-    View,
     by_schema,
     by_table,
     grants,
@@ -73,9 +73,12 @@ from delta_engine.state.unity_catalog.table_states import (
     require_manageable,
     table_state,
 )
+from delta_engine.state.unity_catalog.views import OF_VIEWS, view_state
+from delta_engine.state.view_descriptions import ViewAnswer
+from delta_engine.state.view_states import ABSENT_VIEW, ViewState
 from delta_engine.telemetry.garbage import no_garbage_collection
 
-_ViewRows = Mapping[View, Sequence[Row]]
+_ViewRows = Mapping[SystemView, Sequence[Row]]
 _GrantRows = Mapping[str, Sequence[Row]]
 """The rows of grants, by the key of their table, schema or function."""
 
@@ -112,7 +115,7 @@ class UnityCatalogReader:
     ) -> CatalogState:
         """Return the state of every model's securable; see `PlatformReader.snapshot`.
 
-        Functions and policies cost a query only if there are models of them.
+        Functions, policies and views cost a query only if there are models of them.
         """
         details = self._described if directly else self._details
         answers = []
@@ -139,33 +142,41 @@ class UnityCatalogReader:
     def relations_in(self, catalog: str, schemas: Collection[str] | None = None) -> Listing:
         """Return what schemas hold; see `CatalogLister.relations_in`. Two round trips, for a whole catalog three."""
         catalog = catalog.lower()
-        views = InformationSchemaReader(catalog, self._runner, parallelism=self._parallelism)
+        reader = InformationSchemaReader(catalog, self._runner, parallelism=self._parallelism)
         is_whole = schemas is None
-        schema_names = views.listed_schemas() if schemas is None else {schema.lower() for schema in schemas}
+        schema_names = reader.listed_schemas() if schemas is None else {schema.lower() for schema in schemas}
         schema_names -= {INFORMATION_SCHEMA}
         if not schema_names:
             return Listing(tables=())
-        schemata, tables = views.existing(schema_names, accepts_hidden=is_whole)
+        schemata, tables = reader.existing(schema_names, accepts_hidden=is_whole)
         hidden = sorted(schema_names - schemata.keys()) if is_whole else ()
         rows = {QualifiedName(catalog, *key): row for key, row in tables.items()} if schemata else {}
         names = sorted(rows, key=lambda name: name.key)
+        views = {name for name in names if relation_kind(rows[name]) == ViewName.kind}
+        others = (name for name in names if name not in views and not is_manageable(rows[name]))
         return Listing(
             tables=tuple(name for name in names if is_manageable(rows[name])),
-            others={name: relation_kind(rows[name]) for name in names if not is_manageable(rows[name])},
+            views=tuple(ViewName(*name.parts) for name in names if name in views),
+            others={name: relation_kind(rows[name]) for name in others},
             refusals=tuple(hidden_schema(catalog, schema) for schema in hidden),
             schemas=tuple(sorted(schemata)),
         )
 
     def governed_in(
-        self, catalog: str, schemas: Collection[str]
+        self, catalog: str, schemas: Collection[str], views: Sequence[ViewName] = ()
     ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
-        """Return functions and policies; see `CatalogLister.governed_in`."""
+        """Return functions, policies and views; see `CatalogLister.governed_in`. Each view is described."""
         if not schemas:
             return CatalogState(tables={}), ()
         reading = _CatalogReading(
             catalog.lower(), self._runner, self._governance, parallelism=self._parallelism
         )
-        return reading.governed(schemas)
+        state, refusals = reading.governed(schemas)
+        if not views:
+            return state, refusals
+        asked = _Asked(views=[bare_view(name) for name in views if name.parts[1] in schemas])
+        of_views, unreadable = reading.read(asked, self._details, directly=True)
+        return replace(state, views=of_views.views), (*refusals, *unreadable)
 
 
 @dataclass(slots=True)
@@ -176,11 +187,12 @@ class _Asked:
     declared_schemas: list[Schema] = field(default_factory=list)
     functions: list[Function] = field(default_factory=list)
     policies: list[AbacPolicy] = field(default_factory=list)
+    views: list[View] = field(default_factory=list)
 
     @property
     def schemas(self) -> set[str]:
         """The schemas of all that is asked, in lower case."""
-        models: list[Table | Schema] = [*self.tables, *self.declared_schemas]
+        models: list[Table | Schema | View] = [*self.tables, *self.declared_schemas, *self.views]
         named = {model.schema_name.lower() for model in models}
         of_policies = {policy.scope.parts[1] for policy in self.policies if len(policy.scope.parts) > 1}
         return named | self.function_schemas | of_policies
@@ -204,7 +216,7 @@ class _CatalogReading:
         self._views = InformationSchemaReader(catalog, runner, parallelism=parallelism)
 
     def read(
-        self, asked: _Asked, details: TableDetailsReader, *, directly: bool
+        self, asked: _Asked, details: DetailsReader, *, directly: bool
     ) -> tuple[CatalogState, Sequence[RefusedError]]:
         """Return the state of what is asked, and refusals.
 
@@ -213,6 +225,7 @@ class _CatalogReading:
         schemas = asked.schemas
         schemata, tables = self._views.existing(schemas, accepts_hidden=directly) if schemas else ({}, {})
         missing = frozenset((self._catalog, schema) for schema in schemas - schemata.keys())
+        hidden_in = schemata if directly else {}
         with query_threads(self._parallelism) as pool:
             scopes = scopes_of(asked.policies, lambda scope: _exists(scope, schemata, tables))
             policies = ask_policies(self._governance, pool, scopes, asked.policies)
@@ -232,6 +245,7 @@ class _CatalogReading:
                 missing_schemas=missing,
                 functions=of_functions.states,
                 policies=of_policies.states,
+                views={**_absent_views(asked.views, tables, hidden_in), **state.views},
                 other_routines=of_functions.others,
                 other_policies=of_policies.others,
             ),
@@ -244,33 +258,45 @@ class _CatalogReading:
         asked: _Asked,
         schemata: Mapping[str, Row],
         tables: Mapping[TableKey, Row],
-        details: TableDetailsReader,
+        details: DetailsReader,
         *,
         directly: bool,
     ) -> tuple[CatalogState, Sequence[RefusedError]]:
-        """Return the state of tables and schemas, and refusals."""
+        """Return the state of tables, views and schemas, and refusals."""
         names = [model.qualified_name for model in asked.tables]
-        readable, refusals = _readable(names, tables, schemata if directly else {})
+        hidden_in = schemata if directly else {}
+        readable, refusals = _readable(names, tables, hidden_in)
+        absent = _absent_views(asked.views, tables, hidden_in)
+        views_asked = [model for model in asked.views if model.key not in absent]
         of_uses = (ROW_FILTERS, COLUMN_MASKS) if asked.functions else ()
-        queried = (*OF_SCHEMAS, *OF_TABLES) if readable else (*OF_SCHEMAS, *of_uses)
-        queries = {view: pool.submit(self._views.query, view, schemata.keys()) for view in queried}
-        of_tables = [pool.submit(query) for query in details.queries(readable)]
+        queried = (*OF_SCHEMAS, *(OF_TABLES if readable else of_uses), *(OF_VIEWS if views_asked else ()))
+        queries = {
+            view: pool.submit(self._views.query, view, schemata.keys()) for view in dict.fromkeys(queried)
+        }
+        describes_all = directly or details.is_in_bulk
+        described = [model.qualified_name for model in views_asked if describes_all or model.schema_mode]
+        details_asked = [pool.submit(query) for query in details.queries(readable, described)]
         of_schemas = {
             schema.schema_name.lower(): pool.submit(self._describe, schema.schema_name.lower())
             for schema in asked.declared_schemas
             if schema.schema_name.lower() in schemata and needs_description(schema)
         }
         views = {view: query.result() for view, query in queries.items()}
-        shown = self._shown_grants(readable, schemata.keys(), views)
-        expected = expected_grants((*asked.tables, *asked.declared_schemas))
+        granted_names: list[QualifiedName | ViewName] = [*readable]
+        granted_names += [model.qualified_name for model in views_asked]
+        shown = self._shown_grants(granted_names, schemata.keys(), views)
+        expected = expected_grants((*asked.tables, *asked.declared_schemas, *asked.views))
         granted, of_grants = granted_rows(shown, expected, self._runner, pool)
         rows = {
             table_rows.name.key: table_rows for table_rows in self._rows(readable, tables, views, granted)
         }
-        answers = {key: answer for query in of_tables for key, answer in query.result().items()}
+        answers = [query.result() for query in details_asked]
+        of_tables = {key: answer for found in answers for key, answer in found.tables.items()}
+        of_views = {key: answer for found in answers for key, answer in found.views.items()}
         schema_answers = {schema: query.result() for schema, query in of_schemas.items()}
-        states = {key: _state(rows[key], answer, directly=directly) for key, answer in answers.items()}
+        states = {key: _state(rows[key], answer, directly=directly) for key, answer in of_tables.items()}
         unreadable = [refused for key in rows if isinstance(refused := states.get(key), CatalogReadError)]
+        view_states, unreadable_views = _view_states(views_asked, tables, views, granted, of_views)
         others = _audits(self._catalog, tables)
         state = CatalogState(
             tables={key: state for key, state in states.items() if isinstance(state, TableState)},
@@ -278,8 +304,9 @@ class _CatalogReading:
             audits={name.key: audit for name, audit in others.items()},
             schema_states=self._schema_states(schemata, views, granted, schema_answers),
             function_uses=function_uses(self._catalog, *(views[view] for view in of_uses)) if of_uses else {},
+            views=view_states,
         )
-        return state, [*refusals, *of_grants, *unreadable]
+        return state, [*refusals, *of_grants, *unreadable, *unreadable_views]
 
     def governed(self, schemas: Collection[str]) -> tuple[CatalogState, tuple[RefusedError, ...]]:
         """Return the functions of existing schemas and the policies on them, and why some are unreadable."""
@@ -311,12 +338,10 @@ class _CatalogReading:
         return schema_details(rows)
 
     def _shown_grants(
-        self, tables: Sequence[QualifiedName], schemas: Collection[str], views: _ViewRows
+        self, names: Sequence[QualifiedName | ViewName], schemas: Collection[str], views: _ViewRows
     ) -> Mapping[GrantedName, Sequence[Row]]:
         of_tables, of_schemas = by_table(views.get(TABLE_PRIVILEGES, ())), by_schema(views[SCHEMA_PRIVILEGES])
-        shown: dict[GrantedName, Sequence[Row]] = {
-            name: of_tables.get(table_key(name.schema, name.table), ()) for name in tables
-        }
+        shown: dict[GrantedName, Sequence[Row]] = {name: of_tables.get(name.parts[1:], ()) for name in names}
         return shown | {SchemaName(self._catalog, schema): of_schemas.get(schema, ()) for schema in schemas}
 
     def _rows(
@@ -378,6 +403,8 @@ def _by_catalog(models: Iterable[Table], others: Iterable[Other]) -> Mapping[str
                 by_catalog[model.catalog_name.lower()].declared_schemas.append(model)
             case Function():
                 by_catalog[model.catalog_name.lower()].functions.append(model)
+            case View():
+                by_catalog[model.catalog_name.lower()].views.append(model)
             case AbacPolicy():
                 by_catalog[model.scope.parts[0]].policies.append(model)
     return {catalog: by_catalog[catalog] for catalog in sorted(by_catalog)}
@@ -409,6 +436,7 @@ def _combined(names: Sequence[QualifiedName], catalogs: Sequence[CatalogState]) 
         schema_states=_merged(catalog.schema_states for catalog in catalogs),
         functions=_merged(catalog.functions for catalog in catalogs),
         policies=_merged(catalog.policies for catalog in catalogs),
+        views=_merged(catalog.views for catalog in catalogs),
         other_routines=_merged(catalog.other_routines for catalog in catalogs),
         other_policies=_merged(catalog.other_policies for catalog in catalogs),
         function_uses=_merged_uses(catalog.function_uses for catalog in catalogs),
@@ -438,6 +466,40 @@ def _state(rows: TableRows, answer: Answer, *, directly: bool) -> TableState | C
         return refusal
     except ValueError as error:
         return unknown_form(rows.name, error)
+
+
+def _absent_views(
+    models: Iterable[View], tables: Mapping[TableKey, Row], hidden_in: Collection[str]
+) -> Mapping[str, ViewState]:
+    """Return the views that do not exist; views may not show all relations of `hidden_in` yet."""
+    names = (model.qualified_name for model in models)
+    return {
+        name.key: ABSENT_VIEW
+        for name in names
+        if name.parts[1:] not in tables and name.parts[1] not in hidden_in
+    }
+
+
+def _view_states(
+    models: Sequence[View],
+    tables: Mapping[TableKey, Row],
+    views: _ViewRows,
+    granted: _GrantRows,
+    described: Mapping[str, ViewAnswer],
+) -> tuple[Mapping[str, ViewState], list[CatalogReadError]]:
+    """Return declared views, and why others are unreadable."""
+    states: dict[str, ViewState] = {}
+    refusals = []
+    by_view = {view: by_table(views[view]) for view in (OF_VIEWS if models else ())}
+    for name in (model.qualified_name for model in models):
+        key = name.parts[1:]
+        parts = {view: rows.get(key, ()) for view, rows in by_view.items()}
+        parts[TABLE_PRIVILEGES] = granted[name.key]
+        try:
+            states[name.key] = view_state(name, tables.get(key), parts, described.get(name.key))
+        except CatalogReadError as refusal:
+            refusals.append(refusal)
+    return states, refusals
 
 
 def _readable(

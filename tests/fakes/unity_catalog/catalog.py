@@ -24,6 +24,7 @@ from delta_engine.models import (
     QualifiedName,
     Reference,
     Table,
+    View,
 )
 from delta_engine.models.policies import ScopeKind
 from delta_engine.models.views import SchemaMode
@@ -34,6 +35,7 @@ from delta_engine.state.policy_states import ABSENT_POLICY, PolicyState
 from delta_engine.state.principals import ALL_ACCOUNT_USERS, Permissions
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 from delta_engine.state.unity_catalog.policy_descriptions import described_policy
+from delta_engine.state.view_states import ABSENT_VIEW, ViewState
 from tests.fakes.unity_catalog import (
     columns,
     constraints,
@@ -216,6 +218,7 @@ class FakeUnityCatalog:
             },
             functions=self._read_functions([model for model in others if isinstance(model, Function)]),
             policies=self._read_policies([model for model in others if isinstance(model, AbacPolicy)]),
+            views=self._read_views([model for model in others if isinstance(model, View)]),
         )
 
     def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
@@ -225,6 +228,13 @@ class FakeUnityCatalog:
         schemas = {f"{model.catalog_name}.{model.schema_name}.".lower() for model in models}
         present = {key: state for key, state in self.functions.items() if key.startswith(tuple(schemas))}
         return {**{model.key: ABSENT_FUNCTION for model in models}, **present}
+
+    def _read_views(self, models: Sequence[View]) -> Mapping[str, ViewState]:
+        shown = self._shown_views()
+        return {
+            model.key: user_views.as_state(*shown[model.key]) if model.key in shown else ABSENT_VIEW
+            for model in models
+        }
 
     def _read_policies(self, models: Sequence[AbacPolicy]) -> Mapping[str, PolicyState]:
         read: dict[str, PolicyState] = {model.key: ABSENT_POLICY for model in models}
@@ -373,11 +383,11 @@ class FakeUnityCatalog:
                 return self._effective_policies(self.stored(_dotted(path, 3)).name.key)
             case statements.Question("DESCRIBE DETAIL", path):
                 return [{"id": self.histories.id_of(self.stored(_dotted(path, 3)).name.key)}]
-            case statements.Question(_, path) if ".".join(path).lower() in self.user_views:
-                return view_as_json(self._view(path))
             case statements.Question(_, path):
                 require(self.knows_json, "PARSE_SYNTAX_ERROR", "no viable alternative at 'AS'")
-                return as_json(self._described(path))
+                return (
+                    view_as_json(self._view(path)) if self._is_view(path) else as_json(self._described(path))
+                )
 
     def _effective_policies(self, key: str) -> Sequence[Row]:
         require(self.knows_policies, "PARSE_SYNTAX_ERROR", "no viable alternative at 'EFFECTIVE'")

@@ -20,10 +20,11 @@ from sqlglot.schema import MappingSchema
 
 from delta_engine.models import Grants
 from delta_engine.models.types import DataType
-from delta_engine.models.views import SchemaMode
+from delta_engine.models.views import SchemaMode, ViewColumn
 from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.sql.text import quote_ident
 from delta_engine.state.audits import NO_AUDIT, Audit
+from delta_engine.state.view_states import ViewState
 from tests.fakes.unity_catalog.functions import Functions
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.statements import Tags
@@ -233,6 +234,20 @@ def altered(view: StoredView, query: str, relations: Relations, lost: frozenset[
         columns=tuple(columns),
         has_list=False,
         tags={} if "tags" in lost else view.tags,
+    )
+
+
+def as_state(view: StoredView, is_owner: bool) -> ViewState:
+    """Return a view as the engine's readers have to read it."""
+    return ViewState(
+        query=as_shown(view.query) if is_owner else None,
+        columns=tuple(ViewColumn(column.name, column.comment, tags=column.tags) for column in view.columns),
+        schema_mode=view.mode,
+        comment=view.comment,
+        tags=view.tags,
+        owner=view.owner,
+        grants=view.grants,
+        audit=view.audit,
     )
 
 

@@ -1,4 +1,4 @@
-"""Describes tables in SQL, one by one: without databricks-sdk, and right after a change.
+"""Describes tables and views in SQL, one by one: without databricks-sdk, and right after a change.
 
 One statement per table if the platform supports `DESCRIBE TABLE EXTENDED … AS JSON` (Databricks Runtime 16.2 and later,
 serverless, SQL warehouses), otherwise two. Tables with generated or identity columns, which the JSON lacks, also need
@@ -8,16 +8,16 @@ SHOW CREATE TABLE. No runtime has JSON for foreign tables, and some have no JSON
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from delta_engine.backends import error_conditions
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import Column, Identity, QualifiedName
+from delta_engine.models import Column, Identity, QualifiedName, ViewName
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.sql.queries import (
@@ -32,6 +32,7 @@ from delta_engine.state.interpretation import readable_column
 from delta_engine.state.states import TableState
 from delta_engine.state.unity_catalog.details import (
     Answer,
+    Answers,
     DetailsQuery,
     TableDetails,
     has_old_protocol,
@@ -39,22 +40,30 @@ from delta_engine.state.unity_catalog.details import (
     parse_description,
     with_properties,
 )
+from delta_engine.state.view_descriptions import ViewAnswer, ask_view
 
 if TYPE_CHECKING:
     from sqlglot import Token, exp
 
 
 class DescribedDetailsReader:
-    """Describes tables in SQL."""
+    """Describes tables and views in SQL."""
+
+    is_in_bulk: ClassVar = False
 
     def __init__(self, runner: SqlRunner) -> None:
         self._runner = runner
         self._knows_json = True
         self.failed_reads = FailedReads()
 
-    def queries(self, tables: Sequence[QualifiedName]) -> Sequence[DetailsQuery]:
-        """Return one query per table; see `TableDetailsReader.queries`."""
-        return [partial(self._ask, table) for table in tables]
+    def queries(
+        self, tables: Sequence[QualifiedName], views: Sequence[ViewName] = ()
+    ) -> Sequence[DetailsQuery]:
+        """Return one query per table and view; see `DetailsReader.queries`."""
+        return [
+            *(partial(self._ask, table) for table in tables),
+            *(partial(self._ask_view, view) for view in views),
+        ]
 
     def answer(self, table: QualifiedName) -> Answer:
         """Describe one table; StatementError if the platform describes none."""
@@ -90,8 +99,15 @@ class DescribedDetailsReader:
             location=location,
         )
 
-    def _ask(self, table: QualifiedName) -> Mapping[str, Answer]:
-        return {table.key: self.answer(table)}
+    def view_answer(self, view: ViewName) -> ViewAnswer:
+        """Describe one view; StatementError if the platform describes none."""
+        return ask_view(self._runner, view) if self._knows_json else None
+
+    def _ask(self, table: QualifiedName) -> Answers:
+        return Answers(tables={table.key: self.answer(table)})
+
+    def _ask_view(self, view: ViewName) -> Answers:
+        return Answers(views={view.key: self.view_answer(view)})
 
     def _described(self, table: QualifiedName, address: str) -> TableDetails:
         if not self._knows_json:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import Column, ColumnMask, QualifiedName, RowFilter, Schema
+from delta_engine.models import Column, ColumnMask, QualifiedName, RowFilter, Schema, ViewName
 from delta_engine.models.nested_types import place_of
 from delta_engine.models.type_forms import data_type_from_spark_json
 from delta_engine.models.type_text import parse_data_type
@@ -29,6 +30,7 @@ from delta_engine.state.interpretation import (
 )
 from delta_engine.state.states import SchemaState, TableState
 from delta_engine.state.unity_catalog.keys import described_keys
+from delta_engine.state.view_descriptions import ViewAnswer
 
 if TYPE_CHECKING:
     from databricks.sdk.service.catalog import TableInfo
@@ -73,17 +75,33 @@ def with_properties(state: TableState, properties: Mapping[str, str]) -> TableSt
 Answer: TypeAlias = TableDetails | CatalogReadError | None
 """A table's details, why they are unreadable, or None for a missing table."""
 
-DetailsQuery: TypeAlias = Callable[[], Mapping[str, Answer]]
-"""One query; returns answers by `QualifiedName.key`."""
+
+class Answers(NamedTuple):
+    """What one query returns of tables and views, by the keys of their names."""
+
+    tables: Mapping[str, Answer] = MappingProxyType({})
+    views: Mapping[str, ViewAnswer] = MappingProxyType({})
 
 
-class TableDetailsReader(Protocol):
-    """Reads the details of tables."""
+DetailsQuery: TypeAlias = Callable[[], Answers]
+"""One query."""
 
-    def queries(self, tables: Sequence[QualifiedName]) -> Sequence[DetailsQuery]:
-        """Return the queries for the details of tables, to run in any order and in parallel.
 
-        A query raises `StatementError` if the platform refuses it for a reason other than the table.
+class DetailsReader(Protocol):
+    """Reads the details of tables and views.
+
+    Attributes:
+        is_in_bulk: whether one query has the details of many, so that no view costs a query of its own.
+    """
+
+    is_in_bulk: ClassVar[bool]
+
+    def queries(
+        self, tables: Sequence[QualifiedName], views: Sequence[ViewName] = ()
+    ) -> Sequence[DetailsQuery]:
+        """Return the queries for the details of tables and views, to run in any order and in parallel.
+
+        A query raises `StatementError` if the platform refuses it for a reason other than the table or the view.
         """
         ...
 

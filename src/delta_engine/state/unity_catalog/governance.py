@@ -20,7 +20,7 @@ from delta_engine.sql.policies import sql_describe_policy, sql_show_policies
 from delta_engine.state.failed_reads import require_answers, unreadable
 from delta_engine.state.governed_tags import TagPolicyListing
 from delta_engine.state.policy_states import OtherPolicy, PolicyState
-from delta_engine.state.unity_catalog.information_schema import View
+from delta_engine.state.unity_catalog.information_schema import SystemView
 from delta_engine.state.unity_catalog.policy_descriptions import (
     described_policy,
     listed_policy,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 
-ViewQuery: TypeAlias = Callable[[View, Collection[str]], Sequence[Row]]
+ViewQuery: TypeAlias = Callable[[SystemView, Collection[str]], Sequence[Row]]
 """Returns the rows of a view about some schemas of a catalog."""
 
 PolicyAnswer: TypeAlias = PolicyState | OtherPolicy | CatalogReadError

@@ -23,7 +23,7 @@ from delta_engine.backends.error_conditions import (
 )
 from delta_engine.backends.sql_runner import Row, SqlRunner, query_each
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import Grants, QualifiedName
+from delta_engine.models import Grants, QualifiedName, ViewName
 from delta_engine.models.parts import to_grants
 from delta_engine.sql.queries import sql_information_schema, sql_show_schemas
 from delta_engine.sql.text import sql_literal
@@ -32,7 +32,7 @@ from delta_engine.state.interpretation import listed_schemas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class SystemView:
     """A view and what the engine selects from it.
 
     Args:
@@ -71,62 +71,64 @@ _AUDIT = ("created", "created_by", "last_altered", "last_altered_by")
 _GRANTED_HERE = "coalesce(inherited_from, 'NONE') = 'NONE'"
 """Selects privileges granted on the object itself; others have the type of their parent, CATALOG or SCHEMA."""
 
-SCHEMATA = View(
+SCHEMATA = SystemView(
     name="schemata",
     catalog_column="catalog_name",
     columns=("schema_name", "comment", "schema_owner", *_AUDIT),
     schema_column="schema_name",
 )
-TABLES = View(
+TABLES = SystemView(
     name="tables",
     catalog_column="table_catalog",
     columns=(*_TABLE, "table_type", "data_source_format", "comment", "table_owner", "storage_path", *_AUDIT),
     schema_column="table_schema",
 )
-COLUMNS = View(
+COLUMNS = SystemView(
     name="columns",
     catalog_column="table_catalog",
     columns=(*_TABLE, "column_name", "ordinal_position", "full_data_type", "is_nullable", "comment"),
     schema_column="table_schema",
     needed=("column_name", "full_data_type", "is_nullable", "ordinal_position"),
 )
-TABLE_CONSTRAINTS = View(
+TABLE_CONSTRAINTS = SystemView(
     name="table_constraints",
     catalog_column="constraint_catalog",
     columns=(*_CONSTRAINT, *_TABLE, "constraint_type"),
     needed=(*_CONSTRAINT, "constraint_type"),
 )
-KEY_COLUMN_USAGE = View(
+KEY_COLUMN_USAGE = SystemView(
     name="key_column_usage",
     catalog_column="constraint_catalog",
     columns=(*_CONSTRAINT, *_TABLE, "column_name", "ordinal_position", "position_in_unique_constraint"),
     needed=(*_TABLE, "column_name", "ordinal_position"),
 )
-REFERENTIAL_CONSTRAINTS = View(name="referential_constraints", catalog_column="constraint_catalog")
-TABLE_TAGS = View(
+REFERENTIAL_CONSTRAINTS = SystemView(name="referential_constraints", catalog_column="constraint_catalog")
+TABLE_TAGS = SystemView(
     name="table_tags",
     catalog_column="catalog_name",
     columns=("schema_name", "table_name", "tag_name", "tag_value"),
     schema_column="schema_name",
     needed=("tag_name",),
 )
-COLUMN_TAGS = View(
+COLUMN_TAGS = SystemView(
     name="column_tags",
     catalog_column="catalog_name",
     columns=("schema_name", "table_name", "column_name", "tag_name", "tag_value"),
     schema_column="schema_name",
     needed=("column_name", "tag_name"),
 )
-SCHEMA_TAGS = View(
+SCHEMA_TAGS = SystemView(
     name="schema_tags",
     catalog_column="catalog_name",
     columns=("schema_name", "tag_name", "tag_value"),
     schema_column="schema_name",
     needed=("tag_name",),
 )
-ROW_FILTERS = View(name="row_filters", needed=("filter_catalog", "filter_schema", "filter_name"))
-COLUMN_MASKS = View(name="column_masks", needed=("column_name", "mask_catalog", "mask_schema", "mask_name"))
-TABLE_PRIVILEGES = View(
+ROW_FILTERS = SystemView(name="row_filters", needed=("filter_catalog", "filter_schema", "filter_name"))
+COLUMN_MASKS = SystemView(
+    name="column_masks", needed=("column_name", "mask_catalog", "mask_schema", "mask_name")
+)
+TABLE_PRIVILEGES = SystemView(
     name="table_privileges",
     catalog_column="table_catalog",
     columns=(*_TABLE, "grantee", "privilege_type"),
@@ -134,7 +136,7 @@ TABLE_PRIVILEGES = View(
     condition=_GRANTED_HERE,
     needed=("grantee", "privilege_type"),
 )
-SCHEMA_PRIVILEGES = View(
+SCHEMA_PRIVILEGES = SystemView(
     name="schema_privileges",
     catalog_column="catalog_name",
     columns=("schema_name", "grantee", "privilege_type"),
@@ -183,15 +185,16 @@ def table_key(schema: object, table: object) -> TableKey:
     return str(schema).lower(), str(table).lower()
 
 
-def require_whole(view: View, rows: Iterable[Row], table: QualifiedName | None = None) -> None:
-    """Refuse rows of a table (None: a schema) with NULL in columns that are documented to have values."""
+def require_whole(view: SystemView, rows: Iterable[Row], of: QualifiedName | ViewName | None = None) -> None:
+    """Refuse rows of a table or a view (None: a schema) with NULL in columns that are documented to have values."""
     for row in rows:
         missing = [name for name in view.needed if row.get(name, "") is None]
         if missing:
             raise CatalogReadError(
                 f"information_schema.{view.name} has a row that is not whole: {', '.join(missing)} "
                 f"{'is' if len(missing) == 1 else 'are'} None",
-                table=None if table is None else str(table),
+                table=str(of) if isinstance(of, QualifiedName) else None,
+                securable=f"{of.kind} {of}" if isinstance(of, ViewName) else None,
                 column=optional_text(row.get("column_name")),
                 way_out=LAGGING,
             )
@@ -317,7 +320,7 @@ class InformationSchemaReader:
             raise CatalogReadError(reason, way_out=way_out)
         return rows_by_key
 
-    def query(self, view: View, schemas: Collection[str]) -> Sequence[Row]:
+    def query(self, view: SystemView, schemas: Collection[str]) -> Sequence[Row]:
         """Return the rows of a view about some schemas."""
         if not self._reads_system:
             return self._runner.run(view.query(self._catalog, schemas))

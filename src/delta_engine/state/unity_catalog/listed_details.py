@@ -1,4 +1,4 @@
-"""Lists tables with databricks-sdk: a round trip per page of about fifty tables instead of one per table.
+"""Lists tables and views with databricks-sdk: a round trip per page of about fifty tables instead of one per table.
 
 Only `open_listings` imports the SDK, late.
 """
@@ -9,18 +9,21 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from delta_engine.backends.databricks_sdk import open_workspace
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, ViewName
 from delta_engine.state.unity_catalog.details import (
     Answer,
+    Answers,
     DetailsQuery,
     TableDetails,
     has_undescribed_columns,
     listed_details,
 )
+from delta_engine.state.unity_catalog.views import listed_view
+from delta_engine.state.view_descriptions import ViewAnswer
 from delta_engine.telemetry.logs import log
 
 if TYPE_CHECKING:
@@ -47,30 +50,37 @@ class TableListing(Protocol):
 
 
 class ListedDetailsReader:
-    """Lists the schemas of tables; describes in SQL the tables whose listing is incomplete."""
+    """Lists the schemas of tables and views; describes in SQL those whose listing is incomplete."""
+
+    is_in_bulk: ClassVar = True
 
     def __init__(self, listing: TableListing, described: DescribedDetailsReader) -> None:
         self._listing = listing
         self._described = described
         self._is_reachable = True
 
-    def queries(self, tables: Sequence[QualifiedName]) -> Sequence[DetailsQuery]:
-        """Return one query per schema; see `TableDetailsReader.queries`."""
-        schemas: dict[tuple[str, str], list[QualifiedName]] = defaultdict(list)
-        for table in tables:
-            schemas[table.catalog.lower(), table.schema.lower()].append(table)
-        return [partial(self._ask, schema, tables) for schema, tables in schemas.items()]
+    def queries(
+        self, tables: Sequence[QualifiedName], views: Sequence[ViewName] = ()
+    ) -> Sequence[DetailsQuery]:
+        """Return one query per schema; see `DetailsReader.queries`."""
+        schemas: dict[tuple[str, str], dict[str, QualifiedName | ViewName]] = defaultdict(dict)
+        names: list[QualifiedName | ViewName] = [*tables, *views]
+        for name in names:
+            schemas[name.parts[0], name.parts[1]][name.key] = name
+        return [partial(self._ask, schema, inside) for schema, inside in schemas.items()]
 
-    def _ask(self, schema: tuple[str, str], tables: Sequence[QualifiedName]) -> Mapping[str, Answer]:
-        names = {table.key: table for table in tables}
-        answers: dict[str, Answer] = {}
-        for info in self._list(*schema):
-            key = f"{info.catalog_name}.{info.schema_name}.{info.name}".lower()
-            if key in names:
-                answers[key] = self._answer(names[key], info)
-        for key in names.keys() - answers.keys():
-            answers[key] = self._described.answer(names[key])
-        return answers
+    def _ask(self, schema: tuple[str, str], names: Mapping[str, QualifiedName | ViewName]) -> Answers:
+        tables: dict[str, Answer] = {}
+        views: dict[str, ViewAnswer] = {}
+        listed = {f"{info.schema_name}.{info.name}".lower(): info for info in self._list(*schema)}
+        for key, name in names.items():
+            info = listed.get(".".join(name.parts[1:]))
+            if isinstance(name, ViewName):
+                answer = None if info is None else listed_view(info)
+                views[key] = answer or self._described.view_answer(name)
+            else:
+                tables[key] = self._described.answer(name) if info is None else self._answer(name, info)
+        return Answers(tables, views)
 
     def _list(self, catalog: str, schema: str) -> Iterable[TableInfo]:
         """List a schema; empty if the SDK fails: SQL then describes its tables."""

@@ -17,7 +17,7 @@ from delta_engine.models.functions import FunctionLanguage, Parameter
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.state.audits import Audit
 from delta_engine.state.function_states import FunctionState, OtherRoutine
-from delta_engine.state.unity_catalog.information_schema import LAGGING, View, optional_text
+from delta_engine.state.unity_catalog.information_schema import LAGGING, SystemView, optional_text
 from delta_engine.state.unity_catalog.table_states import audit
 from delta_engine.telemetry.visible import has_half_a_character
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _NAME = ("specific_schema", "specific_name")
 
-ROUTINES = View(
+ROUTINES = SystemView(
     name="routines",
     catalog_column="specific_catalog",
     schema_column="specific_schema",
@@ -34,7 +34,7 @@ ROUTINES = View(
 )
 """Read with all columns, because workspaces may show more than the documentation has, such as owners."""
 
-PARAMETERS = View(
+PARAMETERS = SystemView(
     name="parameters",
     catalog_column="specific_catalog",
     columns=(*_NAME, "ordinal_position", "parameter_name", "full_data_type", "parameter_default", "comment"),
@@ -42,7 +42,7 @@ PARAMETERS = View(
     needed=(*_NAME, "ordinal_position", "parameter_name", "full_data_type"),
 )
 
-ROUTINE_PRIVILEGES = View(
+ROUTINE_PRIVILEGES = SystemView(
     name="routine_privileges",
     catalog_column="specific_catalog",
     columns=(*_NAME, "grantee", "privilege_type"),
@@ -161,7 +161,7 @@ def _position(row: Row) -> int:
     return int(str(row["ordinal_position"]))
 
 
-def by_routine(view: View, rows: Iterable[Row]) -> Mapping[RoutineKey, Sequence[Row]]:
+def by_routine(view: SystemView, rows: Iterable[Row]) -> Mapping[RoutineKey, Sequence[Row]]:
     """Return rows by schema and name; CatalogReadError for NULL in columns that are documented to have values."""
     grouped: dict[RoutineKey, list[Row]] = defaultdict(list)
     for row in rows:

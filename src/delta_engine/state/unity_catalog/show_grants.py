@@ -19,16 +19,17 @@ from delta_engine.backends.error_conditions import (
 )
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table, View, ViewName
 from delta_engine.models.functions import Function, FunctionName
 from delta_engine.models.parts import Grants, by_principal, joined_grants, without_implied
 from delta_engine.sql.functions import function_securable
 from delta_engine.sql.governance import sql_show_grants
 from delta_engine.sql.tables import sql_schema
+from delta_engine.sql.views import view_securable
 from delta_engine.state.failed_reads import require_answers
 from delta_engine.state.unity_catalog.information_schema import grants
 
-GrantedName: TypeAlias = QualifiedName | SchemaName | FunctionName
+GrantedName: TypeAlias = QualifiedName | SchemaName | FunctionName | ViewName
 """The name of a securable with grants."""
 
 _OWN = "OWN"
@@ -36,12 +37,12 @@ _OWN = "OWN"
 
 _PARENTS_OF_SCHEMAS = frozenset({"CATALOG", "METASTORE"})
 _PARENTS_OF_TABLES = _PARENTS_OF_SCHEMAS | {"SCHEMA", "DATABASE"}
-"""The types of objects from which tables, functions and schemas inherit grants."""
+"""The types of objects from which tables, views, functions and schemas inherit grants."""
 
 _NONE: frozenset[str] = frozenset()
 
 
-def expected_grants(models: Iterable[Table | Schema | Function]) -> Mapping[str, Grants]:
+def expected_grants(models: Iterable[Table | Schema | Function | View]) -> Mapping[str, Grants]:
     """Return the grants that models declare, by the key of their securable."""
     grants: dict[str, Grants] = {}
     for model in models:
@@ -93,6 +94,8 @@ def _complete_rows(name: GrantedName, shown: Sequence[Row], runner: SqlRunner) -
             sql, parents = f"TABLE {CatalogAddressing().table(table)}", _PARENTS_OF_TABLES
         case FunctionName():
             sql, parents = function_securable(name), _PARENTS_OF_TABLES
+        case ViewName():
+            sql, parents = view_securable(name), _PARENTS_OF_TABLES
         case SchemaName(catalog, schema):
             sql, parents = f"SCHEMA {sql_schema(catalog, schema)}", _PARENTS_OF_SCHEMAS
     sql = sql_show_grants(sql)

@@ -47,7 +47,7 @@ class TableRows:
     name: QualifiedName
     table: Row | None
     keys: KeyRows
-    parts: Mapping[views.View, Sequence[Row]]
+    parts: Mapping[views.SystemView, Sequence[Row]]
 
 
 def audit(row: Row) -> Audit:
@@ -76,8 +76,10 @@ def relation_kind(table: Row) -> str:
 def require_manageable(name: QualifiedName, table: Row) -> None:
     """Refuse a view, a table of another format or any other kind of relation (CatalogReadError)."""
     if not is_manageable(table):
-        kind, source_format = table["table_type"], table["data_source_format"]
-        raise not_a_delta_table(name, f"{kind} in the format {source_format}")
+        kind, source_format = str(table["table_type"]), table["data_source_format"]
+        is_view = kind.upper().endswith("VIEW")
+        what = f"a {relation_kind(table)}" if is_view else f"{kind} in the format {source_format}"
+        raise not_a_delta_table(name, what)
 
 
 def table_state(rows: TableRows, details: TableDetails, *, directly: bool) -> TableState:

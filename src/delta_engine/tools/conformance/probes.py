@@ -39,7 +39,7 @@ from delta_engine.state.policy_states import PolicyState
 from delta_engine.state.table_queries import Commit
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.details import TableDetails
-from delta_engine.state.unity_catalog.information_schema import TABLE_PRIVILEGES, View, by_table
+from delta_engine.state.unity_catalog.information_schema import TABLE_PRIVILEGES, SystemView, by_table
 from delta_engine.state.unity_catalog.policy_descriptions import described_policy
 from delta_engine.tools.conformance.report import ErrorForm, Holds
 from delta_engine.tools.conformance.rounds import Rounds
@@ -51,7 +51,7 @@ Answer: TypeAlias = tuple[Holds, Sequence[str]]
 
 _UNITY_CATALOG: Final = (Feature.SCHEMA_METADATA,)
 
-_PRIVILEGES: Final = View(
+_PRIVILEGES: Final = SystemView(
     name=TABLE_PRIVILEGES.name,
     columns=(*TABLE_PRIVILEGES.columns, "inherited_from"),
     schema_column=TABLE_PRIVILEGES.schema_column,

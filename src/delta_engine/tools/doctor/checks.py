@@ -34,7 +34,13 @@ from delta_engine.sql.governance import sql_grant
 from delta_engine.sql.tables import sql_create_schema
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
-from delta_engine.state.unity_catalog.information_schema import OF_SCHEMAS, OF_TABLES, SCHEMATA, TABLES, View
+from delta_engine.state.unity_catalog.information_schema import (
+    OF_SCHEMAS,
+    OF_TABLES,
+    SCHEMATA,
+    TABLES,
+    SystemView,
+)
 from delta_engine.state.unity_catalog.routines import OF_FUNCTIONS
 from delta_engine.telemetry.visible import counted
 from delta_engine.tools.doctor.report import Check, Topic
@@ -76,7 +82,7 @@ SCRATCH_NAME: Final = ".delta-engine-doctor"
 _CONTENT: Final = b"delta-engine doctor"
 _CONDITIONS: Final = "runs could overwrite each other's files: the store cannot hold a deployment state"
 
-_VIEW_COLUMNS: Final = View(
+_VIEW_COLUMNS: Final = SystemView(
     name="columns", columns=("table_name", "column_name"), schema_column="table_schema"
 )
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 
-from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import (
     AbacPolicy,
@@ -26,6 +24,7 @@ from delta_engine.state.catalog_reader import Other, readable_snapshot
 from delta_engine.state.function_states import ABSENT_FUNCTION
 from delta_engine.state.policy_states import ABSENT_POLICY, OtherPolicy, policy_state_of
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
+from tests.fakes.faulty import Faulty
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
 MASK = Function(
@@ -53,22 +52,6 @@ ON_TABLE = AbacPolicy(
 TABLE = Table("dev", "silver", "t", [Column("id", "int")])
 OF_FUNCTIONS = (".routines", ".parameters", ".routine_privileges")
 OF_POLICIES = ("SHOW POLICIES", "DESCRIBE POLICY")
-
-
-class Faulty:
-    """A runner in front of a catalog that refuses some statements, and changes the rows of others."""
-
-    def __init__(self, catalog: FakeUnityCatalog) -> None:
-        self.catalog = catalog
-        self.refused: dict[str, StatementError] = {}
-        self.changed: dict[str, Callable[[Sequence[Row]], Sequence[Row]]] = {}
-
-    def run(self, sql: str) -> Sequence[Row]:
-        for words, error in self.refused.items():
-            if words in sql:
-                raise error
-        rows = self.catalog.run(sql)
-        return next((change(rows) for words, change in self.changed.items() if words in sql), rows)
 
 
 @pytest.fixture

@@ -56,10 +56,11 @@ def test_other_relations_are_refused(kind: str, source_format: str) -> None:
     runner = unity({"tables": [table_row(table_type=kind, data_source_format=source_format)]})
     with pytest.raises(CatalogReadError) as caught:
         UnityCatalogReader(runner).snapshot([orders()])
+    is_view = kind.endswith("VIEW")
+    what = f"a {kind.lower().replace('_', ' ')}" if is_view else f"{kind} in the format {source_format}"
     assert str(caught.value) == (
-        f"table dev.silver.orders: it exists, but it is {kind} in the format {source_format}, not a Delta "
-        "table. Rename the model, or rename or move the existing object. To forget a table that is no longer declared, "
-        "use `delta-engine -e ENV state rm`."
+        f"table dev.silver.orders: it exists, but it is {what}, not a Delta table. Rename the model, or rename or "
+        "move the existing object. To forget a table that is no longer declared, use `delta-engine -e ENV state rm`."
     )
     assert not any("AS JSON" in sql for sql in runner.statements)
 

@@ -1,8 +1,9 @@
-"""Views from rows of `information_schema`, listings of databricks-sdk, and descriptions as JSON."""
+"""Views from rows of `information_schema`, and listings of databricks-sdk."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -11,25 +12,22 @@ from databricks.sdk.service.catalog import ColumnInfo, TableInfo, TableType
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
-from delta_engine.models.views import SchemaMode, View, ViewColumn, ViewName
+from delta_engine.models.views import SchemaMode, ViewColumn, ViewName
 from delta_engine.state.audits import Audit
 from delta_engine.state.unity_catalog.information_schema import (
     COLUMN_TAGS,
     COLUMNS,
     TABLE_PRIVILEGES,
     TABLE_TAGS,
-    by_table,
 )
 from delta_engine.state.unity_catalog.views import (
     VIEWS,
     Parts,
-    described_view,
     is_view,
     listed_view,
     view_state,
-    with_tags_and_grants,
 )
-from delta_engine.state.view_states import OtherView, ViewState, view_state_of
+from delta_engine.state.view_states import ABSENT_VIEW, OtherView, ViewState
 
 NAME = ViewName("dev", "gold", "Revenue")
 CREATED = datetime(2026, 11, 25, 8, 30, tzinfo=timezone.utc)
@@ -73,7 +71,7 @@ def parts(**changes: Sequence[Row]) -> Parts:
         **changes,
     }
     views = (COLUMNS, TABLE_TAGS, COLUMN_TAGS, TABLE_PRIVILEGES, VIEWS)
-    return {view: by_table(rows[view.name]) for view in views}
+    return {view: rows[view.name] for view in views}
 
 
 OF_ROWS = ViewState(
@@ -123,20 +121,47 @@ def test_rows_that_are_not_whole_are_refused(changes: Any, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "is_one", "state"),
+    ("kind", "is_one", "reason"),
     [
-        ("VIEW", True, OF_ROWS),
-        ("MATERIALIZED_VIEW", True, OtherView("a materialized view")),
-        ("METRIC_VIEW", True, OtherView("a metric view")),
-        ("MANAGED", False, None),
-        ("STREAMING_TABLE", False, None),
+        ("MATERIALIZED_VIEW", True, "it is a materialized view, which the engine does not manage"),
+        ("METRIC_VIEW", True, "it is a metric view, which the engine does not manage"),
+        ("MANAGED", False, r"there is a table of this name \(managed\)"),
+        ("STREAMING_TABLE", False, r"there is a table of this name \(streaming table\)"),
     ],
 )
-def test_kinds_of_relations(kind: str, is_one: bool, state: object) -> None:
+def test_other_relations_are_refused(kind: str, is_one: bool, reason: str) -> None:
     row = table(table_type=kind)
     assert is_view(row) is is_one
-    if is_one:
-        assert view_state(NAME, row, parts()) == state
+    with pytest.raises(CatalogReadError, match=reason) as refusal:
+        view_state(NAME, row, parts())
+    assert refusal.value.securable == "view dev.gold.Revenue"
+
+
+def test_a_description_wins_and_rows_stand_in_for_one_that_failed() -> None:
+    described = ViewState(
+        query="SELECT 1 AS Id", columns=(ViewColumn("Id", "own"),), schema_mode=SchemaMode.BINDING
+    )
+    state = view_state(NAME, table(), parts(), described)
+    assert (state.query, state.schema_mode, state.owner) == (described.query, SchemaMode.BINDING, "ann")
+    assert state.columns == (ViewColumn("Id", "own", tags={"pii": "no"}),)
+    assert view_state(NAME, table(), parts(), CatalogReadError("it is broken")) == OF_ROWS
+
+
+def test_a_view_that_is_gone_is_absent_although_rows_still_show_it() -> None:
+    assert view_state(NAME, table(), parts(), ABSENT_VIEW) == ABSENT_VIEW
+
+
+@pytest.mark.parametrize(
+    ("described", "reason"),
+    [
+        (CatalogReadError("it is broken"), "it is broken"),
+        (OtherView("a metric view"), "it is a metric view"),
+        (None, "the platform does not describe it as JSON"),
+    ],
+)
+def test_a_view_that_only_its_description_shows_needs_one(described: Any, reason: str) -> None:
+    with pytest.raises(CatalogReadError, match=reason):
+        view_state(NAME, None, parts(), described)
 
 
 def info(**changes: Any) -> TableInfo:
@@ -165,16 +190,8 @@ def test_a_listed_view_has_its_mode_and_gets_tags_and_grants_from_rows() -> None
     assert state.schema_mode is SchemaMode.TYPE_EVOLUTION
     assert state.audit.altered_by == "jo"
     assert state.audit.created_at == datetime(2025, 11, 25, 8, 30, tzinfo=timezone.utc)
-    whole = with_tags_and_grants(NAME, state, parts())
-    assert whole == ViewState(
-        query=OF_ROWS.query,
-        columns=OF_ROWS.columns,
-        schema_mode=SchemaMode.TYPE_EVOLUTION,
-        comment=OF_ROWS.comment,
-        tags=OF_ROWS.tags,
-        owner=OF_ROWS.owner,
-        grants=OF_ROWS.grants,
-    )
+    whole = view_state(NAME, table(), parts(), state)
+    assert whole == replace(OF_ROWS, schema_mode=SchemaMode.TYPE_EVOLUTION)
 
 
 @pytest.mark.parametrize(
@@ -196,49 +213,3 @@ def test_a_listing_without_query_or_properties_is_a_view_with_unknown_parts() ->
     state = listed_view(info(view_definition=None, properties=None))
     assert isinstance(state, ViewState)
     assert (state.query, state.schema_mode) == (None, None)
-
-
-DESCRIBED = (
-    '{"table_name":"v","catalog_name":"spark_catalog","namespace":["g"],"schema_name":"g","columns":[{"name":"id",'
-    '"type":{"name":"int"},"nullable":true,"comment":"the id"},{"name":"nm","type":{"name":"string","collation":'
-    '"UTF8_BINARY"},"nullable":true}],"created_time":"2026-11-26T05:15:41Z","last_access":"UNKNOWN","created_by":'
-    '"Spark 4.1.1","type":"VIEW","comment":"a view","view_text":"SELECT id, name FROM spark_catalog.g.t",'
-    '"view_original_text":"SELECT id, name FROM spark_catalog.g.t","view_schema_mode":"COMPENSATION",'
-    '"view_catalog_and_namespace":"spark_catalog.default","view_query_output_columns":["id","name"],'
-    '"table_properties":{"a":"b"}}'
-)
-"""What Spark 4.1.1 describes."""
-
-
-def test_a_description_has_the_whole_view() -> None:
-    assert described_view(NAME, DESCRIBED) == ViewState(
-        query="SELECT id, name FROM spark_catalog.g.t",
-        columns=(ViewColumn("id", "the id"), ViewColumn("nm")),
-        schema_mode=SchemaMode.COMPENSATION,
-        comment="a view",
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("{}", "not of the documented form"),
-        ("[", "not of the documented form"),
-        (DESCRIBED.replace('"VIEW"', '"MANAGED"'), "there is a table of this name"),
-    ],
-)
-def test_other_descriptions_are_refused(text: str, reason: str) -> None:
-    with pytest.raises(CatalogReadError, match=reason):
-        described_view(NAME, text)
-
-
-def test_a_described_materialized_view_is_another_relation() -> None:
-    text = DESCRIBED.replace('"VIEW"', '"MATERIALIZED_VIEW"')
-    assert described_view(NAME, text) == OtherView("a materialized view")
-
-
-def test_the_state_of_a_model_has_the_query_as_submitted() -> None:
-    model = View("dev", "gold", "v", " SELECT 'a''b' AS a; ", [ViewColumn("a", "x")], schema_mode="evolution")
-    assert view_state_of(model) == ViewState(
-        query=r"SELECT 'a\'b' AS a", columns=(ViewColumn("a", "x"),), schema_mode=SchemaMode.EVOLUTION
-    )

@@ -21,7 +21,7 @@ from delta_engine.aspects import (
 from delta_engine.aspects.aspect import Aspect
 from delta_engine.backends.capabilities import Feature
 from delta_engine.state.unity_catalog import information_schema
-from delta_engine.state.unity_catalog.information_schema import View
+from delta_engine.state.unity_catalog.information_schema import SystemView
 from delta_engine.tools.conformance.probes import PROBES
 from delta_engine.tools.conformance.report import CheckStatus, ConformanceReport, RunOutcome
 from delta_engine.tools.conformance.scratch_tables import ScratchPlace, groups
@@ -117,7 +117,7 @@ def test_every_kind_of_statement_is_run(report: ConformanceReport) -> None:
 
 
 def test_every_view_is_read(report: ConformanceReport) -> None:
-    views = {view.name for view in vars(information_schema).values() if isinstance(view, View)}
+    views = {view.name for view in vars(information_schema).values() if isinstance(view, SystemView)}
     statements = "\n".join(statement.sql for statement in report.statements)
     assert views <= {*re.findall(r"information_schema\.(\w+)$", statements, re.MULTILINE)}
 
