@@ -442,8 +442,18 @@ def parts_of_new(desired: Securable) -> Iterator[Change]:
 def redefines(change: SecurableChange) -> bool:
     """Whether it creates something that has a definition, or replaces a definition as a whole."""
     if isinstance(change, Align):
-        return any(isinstance(action, _DEFINITIONS) for action in change.actions)
-    return isinstance(change, Create) and change.name.kind in _DEFINED
+        return any(map(is_definition, change.actions))
+    return isinstance(change, Create) and bool(kind_of(change.name).definition)
+
+
+def is_definition(action: Action | None) -> bool:
+    """Whether an action replaces a definition as a whole."""
+    return isinstance(action, _DEFINITIONS)
+
+
+def with_definition(model: _Model, other: Securable) -> _Model:
+    """Return a model with the definition of another of its kind."""
+    return replace(model, **{name: getattr(other, name) for name in kind_of(model).definition})
 
 
 def is_text(difference: Difference) -> bool:
@@ -459,14 +469,9 @@ def follows_create(difference: Difference) -> bool:
     return difference.change.sign is Sign.ADDED or isinstance(difference.action, owner.ChangeOwner)
 
 
-_DEFINITIONS: Final = (
-    function_definition.ReplaceFunction,
-    policy_definition.ReplacePolicy,
-    view_definition.AlterViewQuery,
+_DEFINITIONS: Final[tuple[type[Any], ...]] = tuple(
+    action for action, aspect in _ASPECT_OF.items() if aspect.definition
 )
-_DEFINED: Final = {
-    kind.word for kind in KINDS for aspect in kind.aspects if {*aspect.actions} & {*_DEFINITIONS}
-}
 _TEXTS: Final = frozenset(
     facet.key
     for facet in (

@@ -176,6 +176,7 @@ class Aspect(Generic[SomeAction, _Model, _State]):
         is_in_history: whether Delta's history has it, so that RESTORE brings it back.
         is_of_columns: whether it reads columns only. It is skipped for tables whose columns all equal the model's.
         create: its contribution to CREATE TABLE. By default, the clause of another aspect covers it.
+        definition: the fields of a model that its action replaces as a whole.
         completes_create: whether a new table needs its statements after CREATE TABLE.
         differences: yields one action per difference. It defaults to the diff. An aspect sets it if its diff combines
             differences or has actions that only enable others.
@@ -193,6 +194,7 @@ class Aspect(Generic[SomeAction, _Model, _State]):
     is_of_columns: bool = False
     create: Callable[[Table, RenderContext], CreateClauses] = lambda _desired, _context: CreateClauses()
     completes_create: bool = False
+    definition: tuple[str, ...] = ()
     differences: Callable[[Comparison[_Model, _State]], Iterable[SomeAction]] | None = None
 
 

@@ -83,6 +83,11 @@ class Kind:
         """What it is called in keys, messages and documents."""
         return self.name.kind
 
+    @property
+    def definition(self) -> tuple[str, ...]:
+        """The fields of a model that one statement replaces as a whole."""
+        return tuple(name for aspect in self.aspects for name in aspect.definition)
+
 
 def create_schema(desired: Schema, context: RenderContext[SchemaName]) -> Iterator[CreateStatement]:
     """Yield CREATE SCHEMA; nothing on platforms where a schema is a folder."""

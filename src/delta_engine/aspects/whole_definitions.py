@@ -138,4 +138,5 @@ def definition_aspect(
         accept=accept,
         drift_kind=lambda replaced: by_key[replaced.parts[0]].drift_kind,
         is_in_history=False,
+        definition=tuple(part.facet.attribute for part in by_key.values()),
     )

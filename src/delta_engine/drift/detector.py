@@ -9,10 +9,8 @@ from types import MappingProxyType
 from typing import Final
 
 from delta_engine.actions.drift_policy import DELETIONS, DriftKind, DriftPolicy
-from delta_engine.aspects import Difference
+from delta_engine.aspects import Difference, is_definition
 from delta_engine.aspects.aspect import Change
-from delta_engine.aspects.function_definition import ReplaceFunction
-from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.aspects.renames import Renames
 from delta_engine.drift.attribution import (
     attribution,
@@ -302,13 +300,13 @@ def _author(
 ) -> Attribution | None:
     if difference.kind is DriftKind.TABLE_REPLACED and commits:
         return by_commit(commits[-1])  # the one that created it
-    if isinstance(difference.action, ReplaceFunction | ReplacePolicy):
+    if is_definition(difference.action):
         return _replaced(resource)
     return attribution(difference, commits) if resource.observed.exists else None
 
 
 def _replaced(resource: ComparedResource) -> Attribution | None:
-    """Return the last principal to alter a function or policy; some platforms do not show when that was."""
+    """Return the last principal to alter a definition; some platforms do not show when that was."""
     audit, record = resource.observed.audit, resource.record
     if audit.altered_at is None and audit.altered_by not in (None, record.deployed_by):
         return Attribution(who=audit.altered_by)

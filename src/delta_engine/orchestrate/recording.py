@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from delta_engine.actions.policy import ColumnOrder
-from delta_engine.aspects import redefines
+from delta_engine.aspects import redefines, with_definition
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.renames import pending_renames
@@ -44,14 +44,11 @@ from delta_engine.drift.status import (
 )
 from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import (
-    AbacPolicy,
-    Function,
     Part,
     QualifiedName,
     SchemaName,
     SecurableName,
     Table,
-    View,
 )
 from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.runs import PlannedRun
@@ -67,7 +64,7 @@ from delta_engine.ownership.recorded import (
 )
 from delta_engine.state.audits import Audit
 from delta_engine.state.catalog_reader import Other
-from delta_engine.state.states import ABSENT, CatalogState, TableState, with_definition
+from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from delta_engine.telemetry.logs import log
 
@@ -339,10 +336,10 @@ class Recording:
             earlier=earlier,
             full_ownership=self._owned(earlier),
         )
-        if not isinstance(model, Function | AbacPolicy | View) or earlier is None or earlier.whole is None:
+        if model is None or earlier is None or earlier.declared is None or earlier.whole is None:
             return record
         is_same = keep(with_definition(model, earlier.declared)) == record.applied
-        return replace(record, whole=keep(with_definition(model, earlier.baseline)) if is_same else None)
+        return replace(record, whole=keep(with_definition(model, earlier.whole.model)) if is_same else None)
 
     def with_new_version(self, models: Iterable[Table]) -> list[QualifiedName]:
         """Return the tables that are recorded for the first time, or after an unfinished run, or with renames.

@@ -167,11 +167,9 @@ def _touched(
     records = basis.loaded.resources if basis.loaded else {}
     declared: tuple[Securable, ...] = (*planned.models, *planned.others)
     models = {resource_key(model.qualified_name): model for model in declared}
-    states: dict[str, SecurableState]
-    states = {f"table.{key}": state for key, state in observed.tables.items()}
-    states |= {f"schema.{key}": state for key, state in basis.observed.schema_states.items()}
-    states |= {f"function.{key}": state for key, state in basis.observed.functions.items()}
-    states |= {f"policy.{key}": state for key, state in basis.observed.policies.items()}
+    states: dict[str, SecurableState] = {
+        f"{kind}.{key}": state for kind, of_kind in observed.by_kind.items() for key, state in of_kind.items()
+    }
     ids = _table_ids(environment, planned.plan, {key: states[key] for key in keys & states.keys()})
     return {
         key: touched_resource(states.get(key), models.get(key), records.get(key), ids.get(key))

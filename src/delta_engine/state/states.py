@@ -7,16 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, TypeAlias, TypeVar
-
-from typing_extensions import assert_never
+from typing import ClassVar, Final, TypeAlias
 
 from delta_engine.models import (
-    AbacPolicy,
     CheckConstraint,
     Column,
     ForeignKey,
-    Function,
     FunctionName,
     Grants,
     PolicyName,
@@ -28,7 +24,6 @@ from delta_engine.models import (
     SchemaName,
     SecurableName,
     Table,
-    View,
     ViewName,
 )
 from delta_engine.models.parts import read_only, set_fields, to_grants, to_items, to_names
@@ -180,14 +175,6 @@ def schema_state_of(schema: Schema) -> SchemaState:
     )
 
 
-_Defined = TypeVar("_Defined", bound=Function | AbacPolicy | View)
-
-_STATES: Final[Mapping[type, Any]] = {Function: FunctionState, AbacPolicy: PolicyState, View: ViewState}
-_OTHERS: Final = frozenset(
-    {"audit", "exists", "shows_tags", "tags", "owner", "grants", "columns", "former_name"}
-)
-"""What states have besides a definition: of the columns of a view, models document only some."""
-
 SecurableState: TypeAlias = TableState | SchemaState | FunctionState | PolicyState | ViewState
 """What exists, of any kind."""
 
@@ -262,29 +249,25 @@ class CatalogState:
 
     def of(self, name: SecurableName) -> SecurableState | None:
         """Return the state under a name; None if the snapshot does not cover it."""
-        match name:
-            case SchemaName():
-                return self.schema(name)
-            case QualifiedName():
-                return self.tables.get(name.key)
-            case FunctionName():
-                return self.functions.get(name.key)
-            case PolicyName():
-                return self.policies.get(name.key)
-            case ViewName():
-                return self.views.get(name.key)
-        assert_never(name)
+        if isinstance(name, SchemaName):
+            return self.schema(name)
+        return self.by_kind[name.kind].get(name.key)
+
+    @property
+    def by_kind(self) -> Mapping[str, Mapping[str, SecurableState]]:
+        """The states of each kind, by its word."""
+        return {
+            SchemaName.kind: self.schema_states,
+            FunctionName.kind: self.functions,
+            QualifiedName.kind: self.tables,
+            PolicyName.kind: self.policies,
+            ViewName.kind: self.views,
+        }
 
     def schema(self, name: SchemaName) -> SchemaState | None:
         """Return one schema's state; None if the snapshot does not know whether it exists."""
         is_missing = (name.catalog.lower(), name.schema.lower()) in self.missing_schemas
         return self.schema_states.get(name.key, ABSENT_SCHEMA if is_missing else None)
-
-
-def with_definition(model: _Defined, other: Any) -> _Defined:
-    """Return a function, a policy or a view with the definition of another of its kind."""
-    state = _STATES[type(model)]
-    return replace(model, **{name: getattr(other, name) for name in state.__slots__ if name not in _OTHERS})
 
 
 def has_tags(table: Table | TableState) -> bool:

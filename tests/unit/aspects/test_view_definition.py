@@ -200,3 +200,8 @@ def test_actions_are_no_no_ops() -> None:
 def test_dropping_breaks_readers_and_creating_is_safe() -> None:
     assert Drop(NAME).hazards == (Hazard.BREAKS_READERS,)
     assert Create(view()).hazards == (Hazard.SAFE,)
+
+
+def test_the_words_in_which_a_query_was_shown_stay_when_another_part_changes() -> None:
+    shown = view("SELECT dev.silver.orders.id FROM dev.silver.orders", comment="old")
+    assert aspects.with_definition(view(comment="new"), shown) == replace(shown, comment="new")

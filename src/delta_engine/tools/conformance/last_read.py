@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from typing_extensions import assert_never
-
+from delta_engine.aspects import KINDS, kind_of
 from delta_engine.models import (
-    AbacPolicy,
-    Function,
     FunctionName,
     PolicyName,
     QualifiedName,
-    Schema,
     SchemaName,
     SecurableName,
     Table,
-    View,
     ViewName,
 )
 from delta_engine.state.catalog_reader import Other, PlatformReader
-from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState
-from delta_engine.state.policy_states import ABSENT_POLICY, PolicyState
-from delta_engine.state.states import ABSENT, ABSENT_SCHEMA, CatalogState, SchemaState, TableState
+from delta_engine.state.states import ABSENT, ABSENT_SCHEMA, CatalogState
 from delta_engine.state.table_queries import TableVersion
-from delta_engine.state.view_states import ABSENT_VIEW, ViewState
 
 
 class LastRead:
@@ -37,29 +30,18 @@ class LastRead:
     def __init__(self, reader: PlatformReader, absent: Iterable[SecurableName]) -> None:
         self.views_of: Sequence[Table] | None = None
         self._reader = reader
-        self._tables: dict[str, TableState] = {}
-        self._schemas: dict[str, SchemaState] = {}
-        self._functions: dict[str, FunctionState] = {}
-        self._policies: dict[str, PolicyState] = {}
-        self._views: dict[str, ViewState] = {}
+        self._states: dict[str, dict[str, Any]] = {kind.word: {} for kind in KINDS}
+        self._tables, self._schemas = self._states[QualifiedName.kind], self._states[SchemaName.kind]
         self._listed: dict[str, QualifiedName] = {}
         for name in absent:
-            match name:
-                case QualifiedName():
-                    self._tables[name.key] = ABSENT
-                case SchemaName():
-                    self._schemas[name.key] = ABSENT_SCHEMA
-                case FunctionName():
-                    self._functions[name.key] = ABSENT_FUNCTION
-                case PolicyName():
-                    self._policies[name.key] = ABSENT_POLICY
-                case ViewName():
-                    self._views[name.key] = ABSENT_VIEW
+            self._states[name.kind][name.key] = kind_of(name).state(exists=False)
 
     def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
         """Return the states of securables; see `PlatformReader.snapshot`."""
         unread = [model for model in models if model.key not in self._tables]
-        unread_others = [model for model in others if model.key not in self._kept(model)]
+        unread_others = [
+            model for model in others if model.key not in self._states[model.qualified_name.kind]
+        ]
         if unread or unread_others:
             self._keep(self._reader.snapshot(unread, unread_others))
         asked = {model.key: self._tables[model.key] for model in models}
@@ -70,9 +52,9 @@ class LastRead:
             missing_schemas=frozenset(_pair(key) for key, state in schema_states.items() if not state.exists),
             schema_states={key: state for key, state in schema_states.items() if state.exists},
             other_tables=tuple(self._listed[key] for key in sorted(self._listed) if key not in asked),
-            functions=self._functions,
-            policies=self._policies,
-            views=self._views,
+            functions=self._states[FunctionName.kind],
+            policies=self._states[PolicyName.kind],
+            views=self._states[ViewName.kind],
         )
 
     def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
@@ -85,18 +67,6 @@ class LastRead:
         self._keep(observed)
         return replace(observed, tables={model.key: observed.tables[model.key] for model in models})
 
-    def _kept(self, model: Other) -> Mapping[str, object]:
-        match model:
-            case Schema():
-                return self._schemas
-            case Function():
-                return self._functions
-            case AbacPolicy():
-                return self._policies
-            case View():
-                return self._views
-        assert_never(model)
-
     def existing(self, names: Iterable[QualifiedName]) -> tuple[QualifiedName, ...]:
         """Return the tables that existed when they were read last."""
         return tuple(name for name in names if self._tables.get(name.key, ABSENT).exists)
@@ -104,19 +74,12 @@ class LastRead:
     def forget(self, keys: Iterable[str]) -> None:
         """Read some securables again when they are needed next."""
         for key in keys:
-            self._tables.pop(key, None)
-            self._schemas.pop(key, None)
-            self._functions.pop(key, None)
-            self._policies.pop(key, None)
-            self._views.pop(key, None)
-            self._listed.pop(key, None)
+            for states in (*self._states.values(), self._listed):
+                states.pop(key, None)
 
     def _keep(self, observed: CatalogState) -> None:
-        self._tables |= observed.tables
-        self._schemas |= observed.schema_states
-        self._functions |= observed.functions
-        self._policies |= observed.policies
-        self._views |= observed.views
+        for kind, states in observed.by_kind.items():
+            self._states[kind] |= states
         self._schemas |= {".".join(pair): ABSENT_SCHEMA for pair in observed.missing_schemas}
         self._listed |= {name.key: name for name in observed.other_tables}
         self._listed |= {
