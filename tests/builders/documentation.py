@@ -24,9 +24,12 @@ from delta_engine.models import (
     RowFilter,
     Schema,
     Table,
+    View,
+    ViewColumn,
 )
 from delta_engine.models.constraints import resolved
 from delta_engine.ownership.recorded import RecordedDifference, resource_key
+from delta_engine.sql.text import sql_literal
 from delta_engine.tools.site.documented import (
     Applied,
     DeploymentFacts,
@@ -122,6 +125,30 @@ def everything(text: str = "as bought") -> Documentation:
         ),
         Function("dev", "ops", "mask_all", "string", "dev.ops.mask('', '*')", declared_at=place),
     )
+    views = (
+        View(
+            "dev",
+            "silver",
+            "recent",
+            f"SELECT id, customer_id, dev.ops.mask({sql_literal(text)}, '*') AS note FROM dev.silver.orders",
+            [ViewColumn("customer_id", text, tags={"pii": text}), ViewColumn("note")],
+            query_file="views/recent.sql",
+            schema_mode="type evolution",
+            comment=text,
+            tags={"domain": text},
+            owner=text,
+            grants={text: ["SELECT"]},
+            declared_at=place,
+        ),
+        View(
+            "dev",
+            "gold",
+            "buyers",
+            "SELECT * FROM dev.silver.recent JOIN dev.elsewhere.days",
+            declared_at=place,
+        ),
+        View("dev", "gold", "unread", "TABLE dev.silver.recent", declared_at=place),
+    )
     policies = (
         AbacPolicy(
             "mask_pii",
@@ -146,6 +173,7 @@ def everything(text: str = "as bought") -> Documentation:
     return Documentation(
         environment="dev",
         tables=tables,
+        views=tuple(sorted(views, key=lambda view: view.key)),
         functions=functions,
         policies=policies,
         schemas={
@@ -164,6 +192,7 @@ def everything(text: str = "as bought") -> Documentation:
             "function.dev.ops.mask": Applied(
                 status=DocumentedStatus.HEALTHY, at=NOON, by=text, run=RUN, is_behind=True
             ),
+            "view.dev.gold.buyers": Applied(status=DocumentedStatus.NOT_APPLIED),
             "policy.schema.dev.silver.mask_pii": Applied(status=DocumentedStatus.NOT_APPLIED),
             "table.dev.silver.customers": Applied(
                 status=DocumentedStatus.HEALTHY, at=NOON, by="ana@example.com", run=RUN
@@ -193,7 +222,7 @@ def everything(text: str = "as bought") -> Documentation:
 
 
 def named(text: str) -> Documentation:
-    """Return a site whose table, columns, function and policies have a text as their name."""
+    """Return a site whose table, columns, view, function and policies have a text as their name."""
     table = Table(
         "dev",
         "silver",
@@ -208,8 +237,14 @@ def named(text: str) -> Documentation:
     )
     function = Function("dev", "silver", text, "bigint", _quoted(text), [Parameter(text, "bigint")])
     policy = AbacPolicy(text, PolicyScope("schema", "dev.silver"), PolicyFilter("dev.silver.none"), [text])
+    view = View("dev", "gold", text, "SELECT id FROM dev.silver.others", [ViewColumn(text, text)])
     return Documentation(
-        environment=text, tables=(table,), functions=(function,), policies=(policy,), links=SOURCE
+        environment=text,
+        tables=(table,),
+        views=(view,),
+        functions=(function,),
+        policies=(policy,),
+        links=SOURCE,
     )
 
 

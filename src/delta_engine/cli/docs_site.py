@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -56,10 +57,11 @@ def write_docs(
 
 
 def _counted(documentation: Documentation) -> str:
-    """Return the number of tables, and of functions and policies if there are any."""
-    others = (("function", documentation.functions), ("policy", documentation.policies))
-    counts = [counted(len(models), noun) for noun, models in others if models]
-    return ", ".join((counted(len(documentation.tables), "table"), *counts))
+    """Return the number of tables, and of models of each other kind that has some."""
+    counts = Counter(model.qualified_name.kind for model in documentation.models)
+    del counts["table"]
+    others = (counted(count, noun) for noun, count in counts.items())
+    return ", ".join((counted(len(documentation.tables), "table"), *others))
 
 
 def _documentation(

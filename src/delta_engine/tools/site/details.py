@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from delta_engine.aspects import COLUMN_FACETS, KINDS
 from delta_engine.aspects.facet import Facet, Written
-from delta_engine.models import Column, Function, Securable, Table
+from delta_engine.models import Column, Function, Securable, Table, View, ViewColumn
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType, parts
 from delta_engine.sql.readable_types import readable_data_type
 from delta_engine.telemetry.logs import HIDDEN, redacted
@@ -24,6 +24,8 @@ _SHOWN_APART: Final = (
     "parameters",
     "returns",
     "body",
+    "columns",
+    "query",
 )
 """The facets that pages show in places of their own."""
 
@@ -47,7 +49,7 @@ class ShownColumn:
 
     Args:
         depth: how deep the field is nested; 0 for a column.
-        type: as SQL, without the fields of structs.
+        type: as SQL, without the fields of structs; empty if it is unknown.
         keys: `PK` or `FK`.
     """
 
@@ -90,6 +92,20 @@ def shown_parameters(function: Function) -> Iterator[ShownColumn]:
             is_nullable=True,
             comment=parameter.comment,
             facts=() if parameter.default is None else (Fact("default", (parameter.default,)),),
+        )
+
+
+def shown_view_columns(view: View, names: Iterable[str]) -> Iterator[ShownColumn]:
+    """Yield the columns of a view in order.
+
+    Args:
+        names: what its query returns, as far as the engine knows; documented columns are shown in any case.
+    """
+    documented = {column.key: column for column in view.columns}
+    returned = {name.lower(): ViewColumn(name) for name in names}
+    for column in (returned | documented).values():
+        yield ShownColumn(
+            name=column.name, depth=0, type="", is_nullable=True, comment=column.comment, tags=column.tags
         )
 
 

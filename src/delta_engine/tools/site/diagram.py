@@ -1,4 +1,4 @@
-"""The diagram of a schema, ready for its template: shapes and texts."""
+"""The diagram of a schema, or around a view, ready for its template: shapes and texts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, Table, View
 from delta_engine.telemetry.visible import in_one_line
-from delta_engine.tools.site.documented import Documentation, Link
+from delta_engine.tools.site.documented import Documentation, Link, relation_name
 from delta_engine.tools.site.layout import HEADER, ROW, STEEP, Bow, Relation, Slot, lay_out
 
 _LONGEST: Final = 32
@@ -25,7 +25,7 @@ _HALF: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A column of a key: its name, shortened, and `PK`, `FK` or both."""
+    """A column of a key: its name, shortened, and `PK`, `FK` or both. Views have a row without a name."""
 
     text: str
     mark: str
@@ -33,7 +33,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
-    """A table in the diagram.
+    """A table or view in the diagram.
 
     Args:
         title: its name, shortened.
@@ -52,40 +52,54 @@ class Box:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiagramLine:
-    """A foreign key in the diagram: the data of its path, and the numbers of its boxes."""
+    """A foreign key or a read in the diagram: the data of its path, and the numbers of its boxes."""
 
     data: str
     child: int
     parent: int
+    is_read: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagram:
-    """The diagram of a schema.
+    """The diagram of a schema, or around a view.
 
     Args:
-        relations: the foreign keys, for readers who do not see the diagram.
-        alone: how many tables of the schema have no foreign key and are not drawn.
+        relations: the foreign keys and reads, for readers who do not see the diagram.
+        alone: how many tables and views are not drawn because they have neither.
     """
 
     width: int
     height: int
     boxes: Sequence[Box]
     lines: Sequence[DiagramLine]
-    relations: Sequence[tuple[Table, Link]]
+    relations: Sequence[tuple[Table | View, Link]]
     alone: int
 
 
-def draw(tables: Sequence[Table], documentation: Documentation) -> Diagram | None:
-    """Return the diagram of the foreign keys of a schema's tables; None if they have no foreign keys."""
-    links = [(table, link) for table in tables for link in documentation.references(table)]
+def draw(models: Sequence[Table | View], documentation: Documentation) -> Diagram | None:
+    """Return the diagram of the foreign keys and reads of a schema's tables and views; None if they have none."""
+    return _drawn(
+        models, [(model, link) for model in models for link in documentation.links_of(model)], documentation
+    )
+
+
+def draw_lineage(view: View, documentation: Documentation) -> Diagram | None:
+    """Return the diagram of what a view reads and what reads it; None if that is nothing."""
+    sources = [(view, link) for link in documentation.links_of(view)]
+    return _drawn([view], [*sources, *documentation.readers.get(view.key, ())], documentation)
+
+
+def _drawn(
+    models: Sequence[Table | View], links: Sequence[tuple[Table | View, Link]], documentation: Documentation
+) -> Diagram | None:
     if not links:
         return None
-    names = {name.key: name for table, link in links for name in (table.qualified_name, link.other)}
-    own = {table.key for table in tables}
+    home = relation_name(models[0])
+    names = {name.key: name for model, link in links for name in (relation_name(model), link.other)}
+    own = {model.key for model in models}
     titles = {
-        key: _shortened(name.table if key in own else tables[0].qualified_name.shortened(name))
-        for key, name in names.items()
+        key: _shortened(name.table if key in own else home.shortened(name)) for key, name in names.items()
     }
     columns = _key_columns(names, links, documentation)
     rows = {key: list(columns[key].values()) or [Row(text="", mark="")] for key in names}
@@ -93,6 +107,7 @@ def draw(tables: Sequence[Table], documentation: Documentation) -> Diagram | Non
         {key: _box_size([titles[key], *(row.text for row in rows[key])], len(rows[key])) for key in names},
         _relations(links, columns),
     )
+    views = {view.key for view in documentation.views}
     numbers = {place.key: number for number, place in enumerate(layout.boxes)}
     return Diagram(
         width=layout.width,
@@ -110,7 +125,12 @@ def draw(tables: Sequence[Table], documentation: Documentation) -> Diagram | Non
             for place in layout.boxes
         ],
         lines=[
-            DiagramLine(data=path_data(bows), child=numbers[relation.child], parent=numbers[relation.parent])
+            DiagramLine(
+                data=path_data(bows, has_ends=relation.child not in views),
+                child=numbers[relation.child],
+                parent=numbers[relation.parent],
+                is_read=relation.child in views,
+            )
             for relation, bows in layout.curves.items()
         ],
         relations=links,
@@ -118,14 +138,17 @@ def draw(tables: Sequence[Table], documentation: Documentation) -> Diagram | Non
     )
 
 
-def path_data(bows: Sequence[Bow]) -> str:
-    """Return a curve with a crow's foot at the child, and a bar at the parent."""
+def path_data(bows: Sequence[Bow], *, has_ends: bool = True) -> str:
+    """Return a curve with a crow's foot at the child, and a bar at the parent.
+
+    Args:
+        has_ends: whether it has both marks.
+    """
     (x, y), (end_x, end_y) = bows[0].start, bows[-1].end
     foot, bar = _beside(x, bows[0].bend), _beside(end_x, bows[-1].bend)
-    return (
-        f"M{x} {y}{''.join(map(_bow_data, bows))}H{end_x}"
-        f"M{x} {y - _HALF}L{foot} {y}L{x} {y + _HALF}M{bar} {end_y - _HALF}v{2 * _HALF}"
-    )
+    curve = f"M{x} {y}{''.join(map(_bow_data, bows))}H{end_x}"
+    ends = f"M{x} {y - _HALF}L{foot} {y}L{x} {y + _HALF}M{bar} {end_y - _HALF}v{2 * _HALF}"
+    return f"{curve}{ends}" if has_ends else curve
 
 
 def _bow_data(bow: Bow) -> str:
@@ -144,17 +167,21 @@ def _beside(x: int, bend: int) -> int:
 
 
 def _key_columns(
-    keys: Iterable[str], links: Iterable[tuple[Table, Link]], documentation: Documentation
+    keys: Iterable[str], links: Iterable[tuple[Table | View, Link]], documentation: Documentation
 ) -> dict[str, dict[str, Row]]:
-    """Return the columns of each table's keys, by their names in lower case."""
+    """Return the columns of each table's keys, by their names in lower case; a view has one row, which says so."""
     foreign: dict[str, dict[str, str]] = defaultdict(dict)
     referenced: dict[str, dict[str, str]] = defaultdict(dict)
-    for table, link in links:
-        foreign[table.key] |= _lowered(link.columns)
-        referenced[link.other.key] |= _lowered(link.other_columns)
+    for model, link in links:
+        if not link.is_read:
+            foreign[model.key] |= _lowered(link.columns)
+            referenced[link.other.key] |= _lowered(link.other_columns)
     columns = {}
     for key in keys:
         declared = documentation.by_key.get(key)
+        if isinstance(declared, View):
+            columns[key] = {"": Row(text="", mark="view")}
+            continue
         primary = _lowered(declared.primary_key.columns) if declared and declared.primary_key else {}
         marked = (("PK", primary), ("FK", foreign[key]))
         columns[key] = {
@@ -169,16 +196,18 @@ def _lowered(columns: Iterable[str]) -> dict[str, str]:
 
 
 def _relations(
-    links: Iterable[tuple[Table, Link]], columns: Mapping[str, Mapping[str, Row]]
+    links: Iterable[tuple[Table | View, Link]], columns: Mapping[str, Mapping[str, Row]]
 ) -> Iterator[Relation]:
-    """Yield a relation for each foreign key, between the first columns of both sides."""
+    """Yield a relation for each foreign key, between the first columns of both sides, and for each read."""
     rows = {key: {column: row for row, column in enumerate(columns[key])} for key in columns}
-    for table, link in links:
+    for model, link in links:
         yield Relation(
-            child=table.key,
-            child_row=rows[table.key][link.columns[0].lower()] if link.columns else 0,
+            child=model.key,
+            child_row=rows[model.key][link.columns[0].lower()] if link.columns else 0,
             parent=link.other.key,
-            parent_row=rows[link.other.key][link.other_columns[0].lower()] if link.other_columns else 0,
+            parent_row=rows[link.other.key].get(link.other_columns[0].lower(), 0)
+            if link.other_columns
+            else 0,
         )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, unique
 from functools import cached_property
 from itertools import groupby
+from operator import attrgetter
 from typing import Final, TypeAlias
 from urllib.parse import quote, urlsplit
 
@@ -25,13 +27,16 @@ from delta_engine.models import (
     Schema,
     SchemaName,
     Table,
+    View,
 )
 from delta_engine.models.constraints import referenced_table
 from delta_engine.models.policies import ScopeKind
 from delta_engine.ownership.recorded import RecordedDifference, resource_key
-from delta_engine.tools.site.files import function_path, policy_path, schema_path, table_path
+from delta_engine.sql.view_queries import Reads, read_columns, read_relations
+from delta_engine.tools.site.files import function_path, policy_path, schema_path, table_path, view_path
+from delta_engine.validation.view_rules import relation_columns
 
-Documented: TypeAlias = Table | Function | AbacPolicy
+Documented: TypeAlias = Table | View | Function | AbacPolicy
 """A model that has a page with a status."""
 
 
@@ -172,13 +177,15 @@ def _no_address(address: str) -> InvalidCommandError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A foreign key, seen from one of its tables.
+    """A foreign key, seen from one of its tables, or what a view reads of a table or another view.
 
     Args:
-        columns: of the table whose page it is on.
-        other: the table at its other end.
-        path: of the other table's page; None if the site has no page for it.
-        other_columns: the columns at its other end.
+        name: of the foreign key; empty for a read.
+        columns: of the table whose page it is on; empty for a read.
+        other: the table or view at its other end.
+        path: of its page; None if the site has no page for it.
+        other_columns: the columns at its other end; for a read `*` stands for columns that are unknown.
+        is_read: whether a view reads the other end.
     """
 
     name: str
@@ -186,6 +193,7 @@ class Link:
     other: QualifiedName
     path: str | None
     other_columns: tuple[str, ...]
+    is_read: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +218,7 @@ class Documentation:
 
     Args:
         tables: sorted by name.
+        views: sorted by name.
         functions: sorted by name.
         policies: sorted by key.
         schemas: the declared schemas, by their keys.
@@ -220,6 +229,7 @@ class Documentation:
 
     environment: str
     tables: tuple[Table, ...]
+    views: tuple[View, ...] = ()
     functions: tuple[Function, ...] = ()
     policies: tuple[AbacPolicy, ...] = ()
     schemas: Mapping[str, Schema] = field(default_factory=dict)
@@ -229,14 +239,15 @@ class Documentation:
     links: SourceLinks = SourceLinks()
 
     @cached_property
-    def by_key(self) -> Mapping[str, Table]:
-        """The tables by their keys."""
-        return {table.key: table for table in self.tables}
+    def by_key(self) -> Mapping[str, Table | View]:
+        """The tables and views by their keys."""
+        models: list[Table | View] = [*self.views, *self.tables]
+        return {model.key: model for model in models}
 
     @property
     def models(self) -> tuple[Documented, ...]:
         """What has a page with a status."""
-        return (*self.tables, *self.functions, *self.policies)
+        return (*self.tables, *self.views, *self.functions, *self.policies)
 
     @cached_property
     def function_by_key(self) -> Mapping[str, Function]:
@@ -261,17 +272,63 @@ class Documentation:
         name = table.qualified_name
         return reaches(name, table, self.policies, inherited_tags(name, self.schemas.values()))
 
+    @cached_property
+    def columns(self) -> Mapping[str, Sequence[str]]:
+        """The names of the columns of tables and views by key, without views whose columns are unknown."""
+        return relation_columns(self.tables, self.views)
+
+    @cached_property
+    def reads(self) -> Mapping[str, Reads | None]:
+        """What views read by their keys; None for a query that the engine cannot read."""
+        return {view.key: read_columns(view.query, self.columns) for view in self.views}
+
     def path_of(self, key: str) -> str | None:
-        """Return the path of a table's page; None if the site has no page for it."""
-        table = self.by_key.get(key)
-        return table_path(table) if table else None
+        """Return the path of the page of a table or view; None if the site has no page for it."""
+        model = self.by_key.get(key)
+        return page_path(model) if model else None
 
     def path_of_scope(self, scope: PolicyScope) -> str | None:
         """Return the path of the page of a policy's schema or table; None if the site has no page for it."""
         if scope.kind is ScopeKind.TABLE:
             return self.path_of(scope.key)
-        names = (name for name, _, _ in self.grouped() if scope.kind is ScopeKind.SCHEMA)
+        names = (name for name, *_ in self.grouped() if scope.kind is ScopeKind.SCHEMA)
         return next((schema_path(name) for name in names if name.key == scope.key), None)
+
+    def links_of(self, model: Table | View) -> Iterator[Link]:
+        """Yield the foreign keys of a table, or what a view reads."""
+        return self.references(model) if isinstance(model, Table) else iter(self._sources[model.key])
+
+    @cached_property
+    def _sources(self) -> Mapping[str, tuple[Link, ...]]:
+        return {view.key: tuple(self._sources_of(view)) for view in self.views}
+
+    def _sources_of(self, view: View) -> Iterator[Link]:
+        reads = self.reads[view.key]
+        if reads is None:
+            return
+        for name in sorted(read_relations(view.query) or (), key=attrgetter("key")):
+            names = reads.columns[name.key]
+            is_unknown = name.key in reads.spread and not reads.is_sure
+            present = self.columns.get(name.key, sorted(names))
+            yield Link(
+                name="",
+                columns=(),
+                other=relation_name(self.by_key[name.key]) if name.key in self.by_key else name,
+                path=self.path_of(name.key),
+                other_columns=("*",)
+                if is_unknown
+                else tuple(each for each in present if each.lower() in names),
+                is_read=True,
+            )
+
+    @cached_property
+    def readers(self) -> Mapping[str, Sequence[tuple[View, Link]]]:
+        """The views that read a table or view, by its key, with what they read."""
+        readers: dict[str, list[tuple[View, Link]]] = defaultdict(list)
+        for view in self.views:
+            for link in self._sources[view.key]:
+                readers[link.other.key].append((view, link))
+        return readers
 
     def references(self, table: Table) -> Iterator[Link]:
         """Yield the foreign keys of a table that name a table."""
@@ -286,15 +343,16 @@ class Documentation:
                     other_columns=key.referenced_columns,
                 )
 
-    def grouped(self) -> Iterator[tuple[SchemaName, list[Table], list[Function]]]:
-        """Yield the schemas that have tables or functions, sorted, with both."""
-        in_schemas: list[Table | Function] = [*self.tables, *self.functions]
+    def grouped(self) -> Iterator[tuple[SchemaName, list[Table], list[View], list[Function]]]:
+        """Yield the schemas that have tables, views or functions, sorted, with all of them."""
+        in_schemas: list[Table | View | Function] = [*self.tables, *self.views, *self.functions]
         for _, group in groupby(sorted(in_schemas, key=_schema_key), key=_schema_key):
             models = list(group)
             name = SchemaName(models[0].catalog_name, models[0].schema_name)
             yield (
                 name,
                 [model for model in models if isinstance(model, Table)],
+                [model for model in models if isinstance(model, View)],
                 [model for model in models if isinstance(model, Function)],
             )
 
@@ -313,6 +371,8 @@ def page_path(model: Documented) -> str:
     match model:
         case Table():
             return table_path(model)
+        case View():
+            return view_path(model)
         case Function():
             return function_path(model.qualified_name)
         case AbacPolicy():
@@ -320,5 +380,11 @@ def page_path(model: Documented) -> str:
     assert_never(model)
 
 
-def _schema_key(model: Table | Function) -> tuple[str, str]:
+def relation_name(model: Table | View) -> QualifiedName:
+    """Return the name of a table or view, which share their names."""
+    name = model.table_name if isinstance(model, Table) else model.view_name
+    return QualifiedName(model.catalog_name, model.schema_name, name)
+
+
+def _schema_key(model: Table | View | Function) -> tuple[str, str]:
     return model.catalog_name.lower(), model.schema_name.lower()

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
-from delta_engine.models import AbacPolicy, FunctionName, SchemaName, Table
+from delta_engine.models import AbacPolicy, FunctionName, SchemaName, Table, View
 
 INDEX: Final = "index.html"
 STYLES: Final = "assets/site.css"
@@ -31,6 +31,11 @@ def schema_path(name: SchemaName) -> str:
 def table_path(table: Table) -> str:
     """Return the path of a table's page."""
     return f"{_schema_folder(table.catalog_name, table.schema_name)}/{_stem(table.table_name)}.html"
+
+
+def view_path(view: View) -> str:
+    """Return the path of a view's page."""
+    return f"{_schema_folder(view.catalog_name, view.schema_name)}/views/{_stem(view.view_name)}.html"
 
 
 def function_path(name: FunctionName) -> str:

@@ -10,12 +10,13 @@ from pathlib import Path
 from posixpath import dirname, relpath
 from typing import TYPE_CHECKING, Any, Final
 
-from delta_engine.models import AbacPolicy, ForeignKey, Function, SchemaName, Table
+from delta_engine.models import AbacPolicy, ForeignKey, Function, SchemaName, Table, View
 from delta_engine.models.constraints import referenced_table
 from delta_engine.report.pages import template_environment, template_text
 from delta_engine.sql.function_bodies import called_functions
 from delta_engine.sql.policies import policy_function
 from delta_engine.sql.readable_types import readable_data_type
+from delta_engine.sql.view_queries import read_functions
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, shown_moment, visible
 from delta_engine.tools.site import files
@@ -24,8 +25,9 @@ from delta_engine.tools.site.details import (
     pair_text,
     shown_columns,
     shown_parameters,
+    shown_view_columns,
 )
-from delta_engine.tools.site.diagram import draw
+from delta_engine.tools.site.diagram import draw, draw_lineage
 from delta_engine.tools.site.documented import (
     Documentation,
     Documented,
@@ -33,6 +35,7 @@ from delta_engine.tools.site.documented import (
     Link,
     Protected,
     page_path,
+    relation_name,
 )
 
 if TYPE_CHECKING:
@@ -54,10 +57,12 @@ def site_pages(documentation: Documentation) -> Iterator[tuple[str, str]]:
     yield files.SCRIPT, template_text("base.js") + (_TEMPLATES / "site.js").read_text("utf-8")
     yield files.SEARCH_INDEX, search_index(documentation)
     yield files.INDEX, renderer.index()
-    for name, tables, functions in documentation.grouped():
-        yield files.schema_path(name), renderer.schema(name, tables, functions)
+    for name, tables, views, functions in documentation.grouped():
+        yield files.schema_path(name), renderer.schema(name, tables, views, functions)
     for table in documentation.tables:
         yield page_path(table), renderer.table(table)
+    for view in documentation.views:
+        yield page_path(view), renderer.view(view)
     for function in documentation.functions:
         yield page_path(function), renderer.function(function)
     for policy in documentation.policies:
@@ -84,7 +89,7 @@ def _searched_texts(model: Documented) -> tuple[str, str, str, str]:
     if isinstance(model, AbacPolicy):
         conditions = " ".join((model.protection.function, *model.match.values(), model.when or ""))
         return model.name, model.scope.name, comment, conditions
-    name = model.table_name if isinstance(model, Table) else model.function_name
+    name = model_title(model)
     tags = " ".join(pair_text(*pair) for pair in model.tags.items())
     return name, f"{model.catalog_name}.{model.schema_name}", comment, tags
 
@@ -92,10 +97,22 @@ def _searched_texts(model: Documented) -> tuple[str, str, str, str]:
 def _searched_parts(model: Documented) -> Iterator[str]:
     """Yield the name and the comment of each column or parameter."""
     match model:
-        case Table(columns=parts) | Function(parameters=parts):
+        case Table(columns=parts) | View(columns=parts) | Function(parameters=parts):
             for part in parts:
                 yield part.name
                 yield part.comment[:_LONGEST_SEARCHED]
+
+
+def model_title(model: Documented) -> str:
+    """Return the last part of a model's name."""
+    match model:
+        case (
+            Table(table_name=name)
+            | View(view_name=name)
+            | Function(function_name=name)
+            | AbacPolicy(name=name)
+        ):
+            return name
 
 
 @lru_cache(maxsize=65536)
@@ -135,8 +152,10 @@ class _PageRenderer:
             counts=self._counts(self._documentation.models),
         )
 
-    def schema(self, name: SchemaName, tables: Sequence[Table], functions: Sequence[Function]) -> str:
-        """Return the page of a schema: its diagram, its tables and functions, and the policies that are about it."""
+    def schema(
+        self, name: SchemaName, tables: Sequence[Table], views: Sequence[View], functions: Sequence[Function]
+    ) -> str:
+        """Return the page of a schema: its diagram, what it has, and the policies that are about it."""
         declared = self._documentation.schemas.get(name.key)
         parts = name.key.split(".")
         policies = [
@@ -149,12 +168,13 @@ class _PageRenderer:
             files.schema_path(name),
             name=name,
             tables=tables,
+            views=views,
             functions=functions,
             policies=policies,
             declared=declared,
             facts=model_facts(declared) if declared else (),
-            diagram=draw(tables, self._documentation),
-            counts=self._counts((*tables, *functions, *policies)),
+            diagram=draw([*tables, *views], self._documentation),
+            counts=self._counts((*tables, *views, *functions, *policies)),
         )
 
     def table(self, table: Table) -> str:
@@ -165,20 +185,41 @@ class _PageRenderer:
             table=table,
             schema=SchemaName(table.catalog_name, table.schema_name),
             columns=list(shown_columns(table)),
-            references=list(self._documentation.references(table)),
+            references=[(table, link) for link in self._documentation.references(table)],
             referenced_by=[
-                Link(
-                    name=key.name or "",
-                    columns=key.referenced_columns,
-                    other=other.qualified_name,
-                    path=files.table_path(other),
-                    other_columns=key.columns,
+                (
+                    table,
+                    Link(
+                        name=key.name or "",
+                        columns=key.referenced_columns,
+                        other=other.qualified_name,
+                        path=files.table_path(other),
+                        other_columns=key.columns,
+                    ),
                 )
                 for other, key in self._referencing[table.key]
             ],
+            read_by=self._documentation.readers.get(table.key, ()),
             protected=self._protected[table.key],
             facts=model_facts(table),
             applied=self._documentation.applied_of(table),
+        )
+
+    def view(self, view: View) -> str:
+        """Return the page of a view."""
+        return self._render(
+            "view",
+            files.view_path(view),
+            view=view,
+            schema=SchemaName(view.catalog_name, view.schema_name),
+            columns=list(shown_view_columns(view, self._documentation.columns.get(view.key, ()))),
+            is_read=self._documentation.reads[view.key] is not None,
+            sources=[(view, link) for link in self._documentation.links_of(view)],
+            calls=sorted(name.key for name in read_functions(view.query)),
+            read_by=self._documentation.readers.get(view.key, ()),
+            diagram=draw_lineage(view, self._documentation),
+            facts=model_facts(view),
+            applied=self._documentation.applied_of(view),
         )
 
     def function(self, function: Function) -> str:
@@ -195,6 +236,11 @@ class _PageRenderer:
             callers=[other.key for other in self._documentation.functions if key in self._calls[other.key]],
             policies=[
                 policy for policy in self._documentation.policies if policy_function(policy).key == key
+            ],
+            views=[
+                view
+                for view in self._documentation.views
+                if key in {name.key for name in read_functions(view.query)}
             ],
             protected=[
                 protected
@@ -242,7 +288,9 @@ def _environment() -> Environment:
     environment.globals |= {
         "files": files,
         "healthy": DocumentedStatus.HEALTHY,
+        "model_title": model_title,
         "page_path": page_path,
+        "relation_name": relation_name,
         "format": FORMAT,
         "version": VERSION,
     }

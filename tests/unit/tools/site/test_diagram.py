@@ -2,8 +2,8 @@
 
 import re
 
-from delta_engine.models import Column, ForeignKey, Table
-from delta_engine.tools.site.diagram import Box, Diagram, draw, path_data
+from delta_engine.models import Column, ForeignKey, Table, View
+from delta_engine.tools.site.diagram import Box, Diagram, draw, draw_lineage, path_data
 from delta_engine.tools.site.layout import Bow
 from tests.builders.documentation import documented, everything
 
@@ -37,20 +37,40 @@ def numbers(text: str) -> list[int]:
 
 def test_boxes_show_the_columns_of_keys_with_their_marks() -> None:
     documentation = everything()
-    tables = [declared for declared in documentation.tables if declared.schema_name == "silver"]
-    diagram = draw(tables, documentation)
+    everything_declared: list[Table | View] = [*documentation.tables, *documentation.views]
+    models = [declared for declared in everything_declared if declared.schema_name == "silver"]
+    diagram = draw(models, documentation)
     assert diagram is not None
     shown = {box.title: [(row.text, row.mark) for row in box.rows] for box in diagram.boxes}
     assert shown == {
         "customers": [("id", "PK")],
         "orders": [("id", "PK"), ("customer_id", "FK"), ("parent_id", "FK"), ("day", "FK")],
         "bronze.days": [("day", "")],
+        "recent": [("", "view")],
     }
     assert {box.title: (box.path, box.is_outside) for box in diagram.boxes} == {
         "customers": ("schemas/dev.silver/customers.html", False),
         "orders": ("schemas/dev.silver/orders.html", False),
         "bronze.days": (None, True),
+        "recent": ("schemas/dev.silver/views/recent.html", False),
     }
+
+
+def test_a_view_is_drawn_between_what_it_reads_and_what_reads_it() -> None:
+    documentation = everything()
+    view = next(view for view in documentation.views if view.view_name == "recent")
+    diagram = draw_lineage(view, documentation)
+    assert diagram is not None
+    titles = {box.number: (box.title, box.is_outside) for box in diagram.boxes}
+    lines = {(titles[line.child], titles[line.parent], line.is_read) for line in diagram.lines}
+    assert lines == {
+        (("recent", False), ("orders", True), True),
+        (("gold.buyers", True), ("recent", False), True),
+    }
+    places = {box.title: box.place.x for box in diagram.boxes}
+    assert places["orders"] < places["recent"] < places["gold.buyers"]
+    alone = next(view for view in documentation.views if view.view_name == "unread")
+    assert draw_lineage(alone, documentation) is None
 
 
 def test_a_column_of_both_keys_has_both_marks() -> None:

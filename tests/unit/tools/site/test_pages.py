@@ -25,6 +25,8 @@ from tests.cases.parsed_pages import Page
 
 GOLDEN = Path(__file__).parents[3] / "golden_reports" / "site"
 ORDERS = "schemas/dev.silver/orders.html"
+RECENT = "schemas/dev.silver/views/recent.html"
+BUYERS = "schemas/dev.gold/views/buyers.html"
 MASK = "schemas/dev.ops/functions/mask.html"
 MASK_PII = "policies/schema/dev/silver/mask_pii.html"
 SILVER = "schemas/dev.silver/index.html"
@@ -47,6 +49,7 @@ def structures(documentation: Documentation) -> list[list[tuple[str, tuple[str, 
         ("index", "index.html"),
         ("schema", SILVER),
         ("table", ORDERS),
+        ("view", RECENT),
         ("function", MASK),
         ("policy", MASK_PII),
     ],
@@ -233,6 +236,48 @@ def test_the_search_index_has_functions_and_policies() -> None:
     ]
 
 
+def test_the_search_index_has_views() -> None:
+    script = site(everything("found"))["assets/search-index.js"]
+    rows = json.loads(script.removeprefix("deltaEngineSearch(").removesuffix(");\n"))
+    by_name = {row[1]: row for row in rows}
+    assert by_name["recent"] == [
+        *(RECENT, "recent", "dev.silver", "found", "domain = found"),
+        *(["customer_id", "found", "note", ""], "view"),
+    ]
+
+
+def test_views_lead_to_what_they_read_and_to_what_reads_them() -> None:
+    pages = site(everything())
+    links = {
+        ORDERS: (RECENT,),
+        RECENT: (ORDERS, BUYERS, MASK),
+        BUYERS: (RECENT,),
+        MASK: (RECENT,),
+        SILVER: (RECENT,),
+        "index.html": (RECENT, BUYERS),
+    }
+    for path, targets in links.items():
+        folder = posixpath.dirname(path)
+        hrefs = {value for name, value in Page(pages[path]).attributes if name == "href"}
+        for target in targets:
+            assert posixpath.relpath(target, folder or ".") in hrefs, (path, target)
+    text = Page(pages[BUYERS]).text
+    assert "elsewhere.days not declared here" in text
+    assert "The 2 reads in words" in text
+
+
+def test_a_view_page_says_its_columns_and_its_query() -> None:
+    pages = site(everything())
+    text = Page(pages[RECENT]).text
+    assert "Columns3" in text.replace("\n", "")
+    assert "From views/recent.sql" in text
+    assert "SELECT id, customer_id, dev.ops.mask('as bought', '*') AS note FROM dev.silver.orders" in text
+    assert "Schema mode" in text
+    unread = Page(pages["schemas/dev.gold/views/unread.html"]).text
+    assert "The engine cannot read its query, so it does not know what it reads." in unread
+    assert "The engine does not know the columns that its query returns." in unread
+
+
 def test_tables_functions_and_policies_lead_to_each_other() -> None:
     pages = site(everything())
     customers = "schemas/dev.silver/customers.html"
@@ -263,17 +308,17 @@ def test_a_policy_reaches_the_columns_that_declared_tags_tell() -> None:
 
 
 def test_a_site_of_functions_alone_has_pages() -> None:
-    documentation = replace(everything(), tables=(), policies=(), schemas={}, applied={})
+    documentation = replace(everything(), tables=(), views=(), policies=(), schemas={}, applied={})
     pages = site(documentation)
     assert MASK in pages
     assert "Foreign keys" not in pages["schemas/dev.ops/index.html"]
-    assert "No declared table or policy" not in pages[MASK]
+    assert "No declared table, view, policy" not in pages[MASK]
 
 
 def test_the_diagram_names_other_schemas_and_says_the_same_in_words() -> None:
     text = Page(site(everything())[SILVER]).text
     assert "bronze.days" in text
-    assert "The 3 foreign keys in words" in text
+    assert "The 4 relations in words" in text
     assert (
         "The tables of this schema declare no foreign keys."
         in site(everything())["schemas/dev.bronze/index.html"]
