@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
@@ -28,13 +28,15 @@ from delta_engine.drift.drifted_resources import (
     ComparedResource,
     UnmanagedPart,
 )
-from delta_engine.models import Part, QualifiedName, Securable, Table
+from delta_engine.models import Part, QualifiedName, Securable, Table, View
 from delta_engine.models.nested_types import Path, all_differences, lower_path, paths_inside
 from delta_engine.models.types import DataType
 from delta_engine.ownership.recorded import AcceptedDrift, Recorded, resource_key
 from delta_engine.sql.readable_types import readable_data_type
+from delta_engine.sql.view_queries import is_bridge
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, SecurableState, TableState
+from delta_engine.state.view_states import ViewState
 from delta_engine.telemetry.garbage import no_garbage_collection
 
 _NAME = attrgetter("name")
@@ -144,7 +146,7 @@ def unexplained(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return the changes that no unfinished run can have made. Accepted ones were there before the run.
 
     A run may also have dropped keys and checks that blocked its changes, NOT NULL where a check replaces it, and what a
-    replaced function loses.
+    replaced function or a view with another query loses.
     """
     left, observed, renamed = resource.changes, resource.observed, _renamer(resource)
     if not left or not resource.attempted:
@@ -280,13 +282,28 @@ def _may_be_side_effect(difference: Difference) -> bool:
     match difference.kind:
         case DriftKind.CHECK | DriftKind.PRIMARY_KEY | DriftKind.FOREIGN_KEY:
             return difference.change.observed is None
-        case DriftKind.FUNCTION_GRANT | DriftKind.FUNCTION_TAG | DriftKind.FUNCTION_OWNER:
-            return True  # a replaced function may lose them until the run restores them
-    return difference.kind is DriftKind.COLUMN_NULLABILITY
+    return difference.kind is DriftKind.COLUMN_NULLABILITY or difference.kind in _LOST_FOR_A_WHILE
+
+
+_LOST_FOR_A_WHILE: Final = frozenset(
+    {
+        DriftKind.FUNCTION_GRANT,
+        DriftKind.FUNCTION_TAG,
+        DriftKind.FUNCTION_OWNER,
+        DriftKind.VIEW_COMMENT,
+        DriftKind.VIEW_COLUMN_COMMENT,
+        DriftKind.VIEW_TAG,
+        DriftKind.VIEW_COLUMN_TAG,
+    }
+)
+"""What a replaced function, or a view with another query, may lose until the run restores it."""
 
 
 def _with_kept_parts(attempted: Securable, baseline: Securable, observed: SecurableState) -> Securable:
-    """Return an attempted model with what its run left as it was."""
+    """Return an attempted model with what its run left as it was; a view may read columns by position in between."""
+    if isinstance(attempted, View) and isinstance(observed, ViewState) and observed.query is not None:
+        is_between = is_bridge(observed.query, attempted.query)
+        return replace(attempted, query=observed.query) if is_between else attempted
     if not (
         isinstance(attempted, Table) and isinstance(baseline, Table) and isinstance(observed, TableState)
     ):
