@@ -52,6 +52,9 @@ _EXISTING_TABLE: Final = (
     "RESOURCE_ALREADY_EXISTS",
     "TABLE_ALREADY_EXISTS",  # the server of open-source Unity Catalog
 )
+_EXISTING_OTHER: Final = ("ROUTINE_ALREADY_EXISTS", "POLICY_ALREADY_EXISTS", "ALREADY_EXISTS")
+"""Conditions of functions and policies. That of policies is not documented."""
+
 _EXISTING_SCHEMA: Final = ("SCHEMA_ALREADY_EXISTS", "RESOURCE_ALREADY_EXISTS")
 
 _EXISTING_PART: Final = (
@@ -126,6 +129,7 @@ _FORBIDDEN_STATE: Final = "42501"
 
 _KNOWN: Final = (
     *(*_MISSING_TABLE, *_MISSING_CATALOG, *_MISSING_SCHEMA, *_EXISTING_TABLE, *_EXISTING_SCHEMA),
+    *_EXISTING_OTHER,
     *(*_THROTTLED, *_UNAVAILABLE, *_COMMIT_CONFLICTS, *_CREATION_RACES, *_UNSUPPORTED, *_FORBIDDEN),
     *(*_UNKNOWN_COLUMN, UNAUTHENTICATED),
 )
@@ -225,7 +229,7 @@ is_missing_catalog: Question = partial(_names, _MISSING_CATALOG)
 is_missing_schema: Question = partial(_names, _MISSING_SCHEMA)
 """Whether a schema does not exist."""
 
-is_existing_table: Question = partial(_names, _EXISTING_TABLE)
+is_existing: Question = partial(_names, (*_EXISTING_TABLE, *_EXISTING_OTHER))
 """Whether a CREATE was refused because the name exists."""
 
 is_existing_part: Question = partial(_names, _EXISTING_PART)

@@ -11,15 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from delta_engine.actions import CreateTable, Phase
+from delta_engine.actions import Create, Phase
 from delta_engine.aspects import kind_of
+from delta_engine.aspects.aspect import Right
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.backends.error_conditions import (
     Transience,
+    is_existing,
     is_existing_part,
     is_existing_schema,
-    is_existing_table,
     is_missing_part,
     transience,
 )
@@ -35,6 +36,7 @@ from delta_engine.state.table_queries import Commit, commit_of
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.logs import log, redacted
 from delta_engine.telemetry.spans import span
+from delta_engine.validation.needed_rights import securable
 
 _TAKES_AWAY: Final = (
     Phase.DROP_FOREIGN_KEYS,
@@ -238,11 +240,12 @@ def explained(statement: Statement, error: StatementError, current_user: Callabl
     if isinstance(error, StoppedError) or error.is_outcome_unknown:
         return error
     message = None
-    creates_table = statement.phase is None and isinstance(statement.actions[0], CreateTable)
-    if creates_table and is_existing_table(error):
+    create = statement.actions[0] if statement.phase is None else None
+    if isinstance(create, Create) and is_existing(error):
+        user = current_user()
         message = (
-            "the table exists: the plan was applied before, another principal has just created it, or it is not "
-            f"visible to {current_user()}. Plan again; if the plan still creates it, ask for BROWSE and SELECT on it. "
+            f"the {create.name.kind} exists: the plan was applied before, another principal has just created it, or it "
+            f"is not visible to {user}. Plan again; if the plan still creates it, {_how_to_see(create.name, user)}. "
             f"The platform says: {error.message}"
         )
     if _is_done(statement, error):
@@ -259,6 +262,12 @@ def explained(statement: Statement, error: StatementError, current_user: Callabl
                 "primary key as it is."
             )
     return StatementError(message, sql=error.sql, **error.facts) if message else error
+
+
+def _how_to_see(name: SecurableName, user: str) -> str:
+    if isinstance(name, QualifiedName):
+        return "ask for BROWSE and SELECT on it"
+    return f"its owner has to run {securable(name).grant(Right.MANAGE, user)}"
 
 
 def _is_done(statement: Statement, error: StatementError) -> bool:

@@ -19,7 +19,9 @@ from delta_engine.aspects.aspect import Requirement, Right
 from delta_engine.aspects.column_masks import SetColumnMask
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
+from delta_engine.aspects.grants import GrantPrivileges
 from delta_engine.aspects.kind import Kind
+from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.aspects.row_filters import SetRowFilter
 from delta_engine.errors import StatementError
@@ -27,15 +29,18 @@ from delta_engine.models import (
     AbacPolicy,
     ColumnMask,
     ForeignKey,
+    Function,
     FunctionName,
     PolicyName,
     QualifiedName,
     RowFilter,
+    Schema,
     SchemaName,
     SecurableName,
     Table,
 )
 from delta_engine.models.constraints import referenced_table
+from delta_engine.models.parts import joined_grants
 from delta_engine.sql.governance import full_function_name, sql_grant
 from delta_engine.sql.policies import policy_function
 from delta_engine.sql.text import sql_path
@@ -282,12 +287,21 @@ class RightsAtHand:
 
 
 def rights_at_hand(
-    reader: PrincipalReader, all_needs: Sequence[Need], observed: CatalogState
+    reader: PrincipalReader,
+    all_needs: Sequence[Need],
+    observed: CatalogState,
+    given: Mapping[Securable, Permissions] = MappingProxyType({}),
 ) -> RightsAtHand:
-    """Return the principal and the holders of rights with one or two queries; may raise StatementError."""
+    """Return the principal and the holders of rights with one or two queries; may raise StatementError.
+
+    Args:
+        given: what `given_away` returns; the rights on these are looked up too.
+    """
     holders = _holders(observed)
     names = {name for need in all_needs for name in need.securable.levels}
+    names |= {name for securable in given for name in securable.levels}
     known_permissions = [holders[name] for name in names if name in holders]
+    known_permissions += given.values()
     candidates = {
         name
         for permissions in known_permissions
@@ -295,11 +309,12 @@ def rights_at_hand(
         if name is not None
     }
     at_hand = RightsAtHand(principal=reader.principal(candidates), holders=holders)
-    undecided = at_hand.lacking(all_needs)
+    undecided = {need.securable for need in at_hand.lacking(all_needs)}
+    undecided |= {*_unseen(at_hand, given)}
     if not undecided:
         return at_hand
     catalogs, principal = reader.catalogs(
-        {need.securable.levels[-1] for need in undecided}, at_hand.principal
+        {securable.levels[-1] for securable in undecided}, at_hand.principal
     )
     return RightsAtHand(principal=principal, holders={**holders, **catalogs})
 
@@ -330,22 +345,70 @@ _WARNED_OF: Final = frozenset({Right.MANAGE, Right.APPLY_TAG})
 _MOST_WARNINGS: Final = 10
 
 
+def given_away(plan: TablePlan, observed: CatalogState) -> Mapping[Securable, Permissions]:
+    """Return what a plan gives an owner, with the owner and the grants that it has afterwards."""
+    given, holders = {}, _holders(observed)
+    for change in plan.changes:
+        on = securable(change.name)
+        match change:
+            case Create(desired=Table() | Function() | Schema() as model) if model.owner:
+                given[on] = Permissions(owner=model.owner, grants=model.grants)
+            case Align():
+                grants = holders.get(on.levels[0], Permissions()).grants
+                for grant in change.of_type(GrantPrivileges):
+                    grants = joined_grants(grants, {grant.principal: grant.privileges})
+                for action in change.of_type(ChangeOwner):
+                    given[on] = Permissions(owner=action.desired, grants=grants)
+    return given
+
+
+def _unseen(at_hand: RightsAtHand, given: Mapping[Securable, Permissions]) -> Iterator[Securable]:
+    """Yield what the principal may not see once it is given away: it has no right on it or above."""
+    after = {securable.levels[0]: permissions for securable, permissions in given.items()}
+    rights = RightsAtHand(principal=at_hand.principal, holders={**at_hand.holders, **after})
+    for securable in given:
+        shown_by = _SHOWN_BY_EXECUTE if securable.is_function else _SHOWN_BY
+        seen = (Need(securable=securable, right=right, owners_above=True) for right in shown_by)
+        if all(rights.verdict(need) is not Verdict.HELD for need in seen):
+            yield securable
+
+
+_SHOWN_BY: Final = (Right.MANAGE, Right.SELECT, Right.MODIFY, Right.APPLY_TAG, Right.USE_SCHEMA)
+_SHOWN_BY_EXECUTE: Final = (Right.MANAGE, Right.EXECUTE)
+"""Rights with which a principal sees what it does not own."""
+
+
 def rights_warnings(reader: PrincipalReader, plan: TablePlan, observed: CatalogState) -> Iterator[str]:
-    """Yield the rights beyond MODIFY that the principal may lack; plans without such rights need no query."""
+    """Yield the rights beyond MODIFY that the principal may lack; plans without such rights need no query.
+
+    Also yield what the principal may not see any more once the plan has given it to another owner.
+    """
     owned = {*_shown_to_owners(observed)}
     warned = [need for need in needs(plan, observed) if need.right in _WARNED_OF]
-    if not warned:
+    given = given_away(plan, observed)
+    if not warned and not given:
         return
     try:
-        at_hand = rights_at_hand(reader, warned, observed)
+        at_hand = rights_at_hand(reader, warned, observed, given)
     except StatementError as error:
         yield f"the rights that this plan needs cannot be compared with yours: {error.first_line}"
+        for securable, permissions in given.items():
+            yield _hidden(securable, permissions, "the engine's principal")
         return
+    for securable in _unseen(at_hand, given):
+        yield _hidden(securable, given[securable], at_hand.principal.name)
     lacking = [need for need in at_hand.lacking(warned) if need.securable.levels[0] not in owned]
     for need in lacking[:_MOST_WARNINGS]:
         yield _warning(need, at_hand)
     if len(lacking) > _MOST_WARNINGS:
         yield f"{len(lacking) - _MOST_WARNINGS} further rights may be missing: {command('doctor')} lists them"
+
+
+def _hidden(securable: Securable, after: Permissions, principal: str) -> str:
+    return (
+        f"{securable}: {after.owner} becomes its owner, and {principal} may not see it afterwards. The next plan would "
+        f"then create it again, which the platform refuses. Grant {principal} MANAGE in the model (grants)"
+    )
 
 
 def _shown_to_owners(observed: CatalogState) -> Iterator[str]:

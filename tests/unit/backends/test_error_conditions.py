@@ -12,7 +12,7 @@ from delta_engine.backends.error_conditions import (
     Transience,
     is_class_conflict,
     is_conflict,
-    is_existing_table,
+    is_existing,
     is_forbidden,
     is_missing_catalog,
     is_missing_class,
@@ -73,9 +73,9 @@ def test_missing_and_existing_tables_are_known_in_the_words_of_each_service(dial
             (400, dialect.error("TABLE_OR_VIEW_ALREADY_EXISTS", "no")),
         )
     )
-    assert (is_missing_table(missing), is_existing_table(missing)) == (True, False)
+    assert (is_missing_table(missing), is_existing(missing)) == (True, False)
     assert not is_missing_table(existing)
-    assert is_existing_table(existing)
+    assert is_existing(existing)
     assert is_conflict(existing)
 
 

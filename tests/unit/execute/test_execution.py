@@ -35,7 +35,18 @@ from delta_engine.compile.compiler import compile_plan
 from delta_engine.errors import InvalidModelError, RefusalGroup, StatementError, UnsafePlanError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, of_schemas
-from delta_engine.models import Column, Function, QualifiedName, Schema, SchemaName, Table
+from delta_engine.models import (
+    AbacPolicy,
+    Column,
+    Function,
+    Parameter,
+    PolicyFilter,
+    PolicyScope,
+    QualifiedName,
+    Schema,
+    SchemaName,
+    Table,
+)
 from delta_engine.models.types import AtomicType
 from delta_engine.state.states import ABSENT, TableState
 from tests.builders.engines import engine_on, runner_on
@@ -100,6 +111,29 @@ def test_a_table_that_is_there_and_was_not_seen(condition: str, user: Answer, me
     )
     failed = failure(TablePlan((CreateTable(WORKED_MODEL),)), runner)
     assert (str(failed), failed.error_class) == (message, condition)
+
+
+MASK = Function("dev", "g", "mask", "string", "x", [Parameter("x", "string")])
+POLICY = AbacPolicy("p", PolicyScope("schema", "dev.g"), PolicyFilter("dev.g.mask", ["x"]), to=["hr"])
+
+
+@pytest.mark.parametrize(
+    ("model", "condition", "fix"),
+    [
+        (MASK, "ROUTINE_ALREADY_EXISTS", "GRANT MANAGE ON FUNCTION `dev`.`g`.`mask` TO `ann`"),
+        (POLICY, "POLICY_ALREADY_EXISTS", "GRANT MANAGE ON SCHEMA `dev`.`g` TO `ann`"),
+    ],
+)
+def test_another_securable_that_is_there_and_was_not_seen(
+    model: Function | AbacPolicy, condition: str, fix: str
+) -> None:
+    no, user = StatementError(NO, sql="", error_class=condition), [{"current_user()": "ann"}]
+    failed = failure(TablePlan((Create(model),)), RecordedRunner({}, {"CREATE": no, "current_user": user}))
+    kind = model.qualified_name.kind
+    assert str(failed) == (
+        f"the {kind} exists: the plan was applied before, another principal has just created it, or it is not visible "
+        f"to ann. Plan again; if the plan still creates it, its owner has to run {fix}. The platform says: {NO}"
+    )
 
 
 def test_statements_follow_the_phases() -> None:

@@ -357,3 +357,48 @@ def test_a_policy_on_a_table_of_the_same_plan_needs_no_right_on_the_table() -> N
     plan = TablePlan((Create(orders()), Create(FILTER)))
     (need,) = needs(plan, CatalogState(tables={}))
     assert need.statements == ("CREATE TABLE",)
+
+
+FUNCTION = Function("dev", "silver", "mask", "string", "x", [Parameter("x", "string")], owner="data team")
+LOSES_SIGHT = (
+    "function dev.silver.mask: data team becomes its owner, and bob@example.com may not see it afterwards. "
+    "The next plan would then create it again, which the platform refuses. "
+    "Grant bob@example.com MANAGE in the model (grants)"
+)
+
+
+def test_what_a_new_owner_hides_from_the_engine_is_said(catalog: Catalog) -> None:
+    assert catalog.warnings(orders(), FUNCTION) == [LOSES_SIGHT]
+    (of_table,) = catalog.warnings(replace(orders(owner="data team"), table_name="another"))
+    assert of_table.startswith("table dev.silver.another: data team becomes its owner")
+
+
+@pytest.mark.parametrize("privilege", ["EXECUTE", "MANAGE", "ALL PRIVILEGES"])
+@pytest.mark.parametrize("principal", [BOB, "account users"])
+def test_a_grant_keeps_a_given_function_in_sight(catalog: Catalog, principal: str, privilege: str) -> None:
+    if privilege == "EXECUTE" or principal == BOB:
+        assert catalog.warnings(orders(), replace(FUNCTION, grants={principal: (privilege,)})) == []
+
+
+def test_the_owner_s_group_and_the_catalog_s_owner_see_a_given_function(catalog: Catalog) -> None:
+    catalog.fake.groups = {"data team"}
+    assert catalog.warnings(orders(), FUNCTION) == []
+    catalog.fake.groups = set()
+    catalog.fake.catalogs["dev"] = Permissions(owner=BOB)
+    assert catalog.warnings(orders(), FUNCTION) == []
+
+
+def test_an_existing_function_that_is_given_away_is_said_too(catalog: Catalog) -> None:
+    catalog.fake.run(sql_create_function(replace(FUNCTION, owner=None)))
+    assert LOSES_SIGHT in catalog.warnings(orders(), FUNCTION)
+    assert catalog.warnings(orders(), replace(FUNCTION, owner=BOB)) == []
+
+
+def test_an_unknown_principal_may_lose_sight(catalog: Catalog) -> None:
+    class Refusing(PrincipalReader):
+        def principal(self, candidates: object) -> Principal:
+            raise StatementError("no", sql="", error_class=None)
+
+    plan, observed = catalog.planned(orders(), FUNCTION)
+    _, warning = rights_warnings(Refusing(catalog), plan, observed)
+    assert warning == LOSES_SIGHT.replace(BOB, "the engine's principal")
