@@ -29,12 +29,10 @@ from delta_engine.models import (
     AbacPolicy,
     ColumnMask,
     ForeignKey,
-    Function,
     FunctionName,
     PolicyName,
     QualifiedName,
     RowFilter,
-    Schema,
     SchemaName,
     SecurableName,
     Table,
@@ -346,12 +344,15 @@ _MOST_WARNINGS: Final = 10
 
 
 def given_away(plan: TablePlan, observed: CatalogState) -> Mapping[Securable, Permissions]:
-    """Return what a plan gives an owner, with the owner and the grants that it has afterwards."""
+    """Return what a plan gives an owner, with the owner and the grants that it has afterwards.
+
+    What is in a schema that the plan creates and keeps is left out: its owner sees it.
+    """
     given, holders = {}, _holders(observed)
     for change in plan.changes:
         on = securable(change.name)
         match change:
-            case Create(desired=Table() | Function() | Schema() as model) if model.owner:
+            case Create(desired=model) if not isinstance(model, AbacPolicy) and model.owner:
                 given[on] = Permissions(owner=model.owner, grants=model.grants)
             case Align():
                 grants = holders.get(on.levels[0], Permissions()).grants
@@ -359,7 +360,9 @@ def given_away(plan: TablePlan, observed: CatalogState) -> Mapping[Securable, Pe
                     grants = joined_grants(grants, {grant.principal: grant.privileges})
                 for action in change.of_type(ChangeOwner):
                     given[on] = Permissions(owner=action.desired, grants=grants)
-    return given
+    kept = {securable(create.name) for create in plan.create_schemas} - given.keys()
+    own = {schema.levels[0] for schema in kept}
+    return {on: after for on, after in given.items() if own.isdisjoint(on.levels[1:])}
 
 
 def _unseen(at_hand: RightsAtHand, given: Mapping[Securable, Permissions]) -> Iterator[Securable]:
