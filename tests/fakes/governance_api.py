@@ -20,7 +20,7 @@ from tests.fakes.dialects import Dialect
 from tests.fakes.loopback import served
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.policies import Policy
-from tests.fakes.unity_catalog.user_views import StoredView, as_shown
+from tests.fakes.unity_catalog.user_views import StoredView
 
 FUNCTIONS = "/api/2.1/unity-catalog/functions"
 POLICIES = "/api/2.1/unity-catalog/policies/"
@@ -154,7 +154,7 @@ def as_table_info(view: StoredView, *, is_owner: bool) -> Listed:
         "schema_name": schema,
         "name": name,
         "table_type": "VIEW",
-        "view_definition": as_shown(view.query) if is_owner else None,
+        "view_definition": view.query if is_owner else None,
         "comment": view.comment or None,
         "owner": view.owner,
         "table_id": f"id {view.number} of {view.key}",

@@ -5,7 +5,7 @@ It is a `SqlRunner`, and reads itself as a `CatalogReader`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -119,6 +119,7 @@ class FakeUnityCatalog:
         queries: the definitions of views of others, by schema and name; None for one that the user may not see.
         user_views: the views that statements created, by their dotted names.
         lost_on_alter: what ALTER VIEW AS loses besides the comments of columns.
+        shown_query: how the platform spells the queries of views where it shows them.
         hides_queries: whether `views` has NULL for the queries of others' views.
         statements: what changed something.
         questions: what was asked.
@@ -163,6 +164,7 @@ class FakeUnityCatalog:
         self.queries: dict[tuple[str, str], str | None] = {}
         self.user_views: dict[str, user_views.StoredView] = {}
         self.lost_on_alter = user_views.LOST_ON_ALTER
+        self.shown_query: Callable[[str], str] = user_views.as_shown
         self.hides_queries = False
         self._created_views = 0
         self.statements: list[str] = []
@@ -292,7 +294,10 @@ class FakeUnityCatalog:
         """Return the views as the last query of each left them, and whether the user may see their queries."""
         names = {self.user, ALL_ACCOUNT_USERS, *self.groups}
         return {
-            key: (view, not self.hides_queries or view.owner in names)
+            key: (
+                replace(view, query=self.shown_query(view.query)),
+                not self.hides_queries or view.owner in names,
+            )
             for key, view in self.user_views.items()
         }
 

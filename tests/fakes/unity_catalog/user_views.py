@@ -238,9 +238,9 @@ def altered(view: StoredView, query: str, relations: Relations, lost: frozenset[
 
 
 def as_state(view: StoredView, is_owner: bool) -> ViewState:
-    """Return a view as the engine's readers have to read it."""
+    """Return a shown view as the engine's readers have to read it."""
     return ViewState(
-        query=as_shown(view.query) if is_owner else None,
+        query=view.query if is_owner else None,
         columns=tuple(ViewColumn(column.name, column.comment, tags=column.tags) for column in view.columns),
         schema_mode=view.mode,
         comment=view.comment,

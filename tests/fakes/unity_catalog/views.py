@@ -24,7 +24,7 @@ from delta_engine.state.states import SchemaState
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.spelling import as_read
 from tests.fakes.unity_catalog.stored import Stored
-from tests.fakes.unity_catalog.user_views import StoredView, as_shown
+from tests.fakes.unity_catalog.user_views import StoredView
 
 Tables = Mapping[str, Stored]
 Schemas = Mapping[str, SchemaState]
@@ -326,7 +326,7 @@ def _table_privileges(stored: Stored, shown: Shown) -> Rows:
 def _views(view: StoredView, is_owner: bool, _shown: Shown) -> Rows:
     yield {
         **_of_key(view.key),
-        "view_definition": as_shown(view.query) if is_owner else None,
+        "view_definition": view.query if is_owner else None,
         "check_option": "NONE",
         "is_updatable": "NO",
         "is_insertable_into": "NO",
