@@ -33,6 +33,10 @@ policies:
     match: {mail: has_tag('pii')}
     to: [hr]
 """
+VIEWS = """\
+views:
+  - {catalog: dev, schema: silver, name: totals, query: SELECT 2 AS a, comment: All of it}
+"""
 
 
 @dataclass
@@ -174,6 +178,12 @@ def with_function_and_policy(project: Project) -> None:
     project.model(ORDERS + GOVERNANCE)
 
 
+def with_view_of_another_principal(project: Project) -> None:
+    project.hold("USE CATALOG", "USE SCHEMA", "CREATE TABLE", "SELECT")
+    project.sql.catalog.by_hand("CREATE VIEW `dev`.`silver`.`totals` AS SELECT 1 AS a", user=ANN)
+    project.model(ORDERS + VIEWS)
+
+
 def with_forbidden_history(project: Project) -> None:
     project.configure("policy:", "apply: {history_table: ops.engine.runs}\npolicy:")
     project.refuse("`ops`.information_schema")
@@ -234,6 +244,10 @@ CASES: dict[str, tuple[Callable[[Project], object], Mapping[str, str]]] = {
     "functions and policies": (
         with_function_and_policy,
         not_granted("schema", ("CREATE FUNCTION", "MANAGE"), "dev.silver"),
+    ),
+    "a view of another principal": (
+        with_view_of_another_principal,
+        not_granted("view", ("MANAGE",), "dev.silver.totals"),
     ),
     "a forbidden catalog next to another": (with_forbidden_history, {"missing catalogs: catalog ops": ""}),
     "a history without a schema": (

@@ -42,8 +42,10 @@ from delta_engine.models.parts import joined_grants
 from delta_engine.sql.governance import full_function_name, sql_grant
 from delta_engine.sql.policies import policy_function
 from delta_engine.sql.text import sql_path
+from delta_engine.state.policy_states import PolicyState
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
-from delta_engine.state.states import ABSENT, CatalogState, TableState
+from delta_engine.state.states import ABSENT, CatalogState, SecurableState, TableState
+from delta_engine.state.view_states import ViewState
 from delta_engine.telemetry.context import command
 
 REQUIREMENTS: Mapping[type, Requirement | None] = MappingProxyType(
@@ -77,10 +79,14 @@ _KINDS = ("CATALOG", "SCHEMA", "TABLE")
 
 @dataclass(frozen=True, slots=True)
 class Securable:
-    """A catalog, a schema or a table, depending on the number of name parts, or a function."""
+    """A catalog, a schema or a table, depending on the number of name parts, or what `word` says.
+
+    Args:
+        word: the keyword of another kind in GRANT.
+    """
 
     parts: tuple[str, ...]
-    is_function: bool = False
+    word: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind.lower()} {'.'.join(self.parts)}"
@@ -88,7 +94,7 @@ class Securable:
     @property
     def kind(self) -> str:
         """The keyword of its kind in GRANT."""
-        return "FUNCTION" if self.is_function else _KINDS[len(self.parts) - 1]
+        return self.word or _KINDS[len(self.parts) - 1]
 
     @property
     def address(self) -> str:
@@ -103,7 +109,7 @@ class Securable:
         """
         parts = [part.lower() for part in self.parts]
         own, *above = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
-        return (_function_level(own) if self.is_function else own, *above)
+        return (_level(self.kind.lower(), own), *above)
 
     def grant(self, right: Right, principal: str) -> str:
         """Return the statement that grants a right on it."""
@@ -132,11 +138,13 @@ def securable(name: SecurableName) -> Securable:
     """Return what a name names; of a policy its scope, on which all rights on it are."""
     if isinstance(name, PolicyName):
         return Securable(tuple(name.scope.name.split(".")))
-    return Securable(astuple(name), is_function=isinstance(name, FunctionName))
+    word = name.kind.upper()
+    return Securable(astuple(name), "" if word in _KINDS else word)
 
 
-def _function_level(key: str) -> str:
-    return f"{FunctionName.kind} {key}"
+def _level(kind: str, key: str) -> str:
+    """Return the key of a securable among all kinds; only functions do not share their names with tables."""
+    return f"{kind} {key}" if kind == FunctionName.kind else key
 
 
 def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
@@ -179,7 +187,7 @@ def _asked(
         if securable(align.name).levels[0] in made:
             continue
         state = observed.of(align.name)
-        former = state.former_name if isinstance(state, TableState) else None
+        former = state.former_name if isinstance(state, TableState | ViewState) else None
         for action in align.actions:
             yield securable(former or align.name), _right(kind, action)
         yield from _references(align.name, map(attrgetter("desired"), align.of_type(ForeignKeyAdd)), observed)
@@ -318,23 +326,20 @@ def rights_at_hand(
 
 
 def _holders(observed: CatalogState) -> Mapping[str, Permissions]:
-    tables = {
-        state.former_name.key if state.former_name else key: Permissions(
-            owner=state.owner, grants=state.grants
-        )
-        for key, state in observed.tables.items()
-        if state.exists
-    }
-    schemas = {
-        key: Permissions(owner=state.owner, grants=state.grants)
-        for key, state in observed.schema_states.items()
-    }
-    functions = {
-        _function_level(key): Permissions(owner=state.owner, grants=state.grants)
-        for key, state in observed.functions.items()
-        if state.exists
-    }
-    return MappingProxyType({**schemas, **tables, **functions})
+    return MappingProxyType(
+        {
+            _level(kind, _present_key(key, state)): Permissions(owner=state.owner, grants=state.grants)
+            for kind, states in observed.by_kind.items()
+            for key, state in states.items()
+            if state.exists and not isinstance(state, PolicyState)
+        }
+    )
+
+
+def _present_key(key: str, state: SecurableState) -> str:
+    """Return the key under which the catalog has a securable, which a plan may rename."""
+    former = state.former_name if isinstance(state, TableState | ViewState) else None
+    return former.key if former else key
 
 
 _WARNED_OF: Final = frozenset({Right.MANAGE, Right.APPLY_TAG})
@@ -370,7 +375,8 @@ def _unseen(at_hand: RightsAtHand, given: Mapping[Securable, Permissions]) -> It
     after = {securable.levels[0]: permissions for securable, permissions in given.items()}
     rights = RightsAtHand(principal=at_hand.principal, holders={**at_hand.holders, **after})
     for securable in given:
-        shown_by = _SHOWN_BY_EXECUTE if securable.is_function else _SHOWN_BY
+        is_function = securable.kind.lower() == FunctionName.kind
+        shown_by = _SHOWN_BY_EXECUTE if is_function else _SHOWN_BY
         seen = (Need(securable=securable, right=right, owners_above=True) for right in shown_by)
         if all(rights.verdict(need) is not Verdict.HELD for need in seen):
             yield securable
@@ -418,7 +424,7 @@ def _shown_to_owners(observed: CatalogState) -> Iterator[str]:
     """Yield the functions whose owner no view shows, and whose body is shown, which it is to owners alone."""
     for key, state in observed.functions.items():
         if state.exists and state.owner is None and state.body is not None:
-            yield _function_level(key)
+            yield _level(FunctionName.kind, key)
 
 
 def _warning(need: Need, at_hand: RightsAtHand) -> str:

@@ -28,6 +28,7 @@ from delta_engine.models import (
     RowFilter,
     Schema,
     Table,
+    View,
 )
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import databricks_backend
@@ -35,7 +36,8 @@ from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.sql.functions import sql_create_function
-from delta_engine.state.catalog_reader import Other
+from delta_engine.sql.views import sql_create_view
+from delta_engine.state.catalog_reader import Other, snapshot_with_former_names
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.validation.needed_rights import (
@@ -402,3 +404,30 @@ def test_an_unknown_principal_may_lose_sight(catalog: Catalog) -> None:
     plan, observed = catalog.planned(orders(), FUNCTION)
     _, warning = rights_warnings(Refusing(catalog), plan, observed)
     assert warning == LOSES_SIGHT.replace(BOB, "the engine's principal")
+
+
+def test_a_changed_view_needs_its_owner_and_a_new_one_create_table() -> None:
+    catalog = FakeUnityCatalog(["dev.gold"], user=ANN)
+    query = "SELECT 1 AS a"
+    for name in ("renamed", "changed"):
+        catalog.run(sql_create_view(View("dev", "gold", name, query)))
+    models = [
+        View("dev", "gold", "new", query),
+        View("dev", "gold", "changed", "SELECT 2 AS a", tags={"domain": "sales"}),
+        View("dev", "gold", "other", query, comment="Other", renamed_from="renamed"),
+    ]
+    observed = snapshot_with_former_names(catalog, [], models)
+    plan = TablePlanner().plan(models, observed)
+    assert {(str(need.securable), need.right) for need in needs(plan, observed)} == {
+        ("schema dev.gold", Right.CREATE_TABLE),
+        ("view dev.gold.changed", Right.MANAGE),
+        ("view dev.gold.changed", Right.APPLY_TAG),
+        ("view dev.gold.renamed", Right.MANAGE),
+    }
+    reader = PrincipalReader(catalog)
+    assert not [*rights_warnings(reader, plan, observed)]
+    catalog.user = BOB
+    warnings = [*rights_warnings(reader, plan, observed)]
+    assert len(warnings) == 3
+    assert all(f"(the owner is {ANN})" in warning for warning in warnings)
+    assert warnings[0].endswith(f"GRANT MANAGE ON VIEW `dev`.`gold`.`changed` TO `{BOB}`")

@@ -42,6 +42,7 @@ from delta_engine.state.unity_catalog.information_schema import (
     SystemView,
 )
 from delta_engine.state.unity_catalog.routines import OF_FUNCTIONS
+from delta_engine.state.unity_catalog.views import VIEWS
 from delta_engine.telemetry.visible import counted
 from delta_engine.tools.doctor.report import Check, Topic
 from delta_engine.tools.doctor.statuses import status_of
@@ -87,7 +88,7 @@ _VIEW_COLUMNS: Final = SystemView(
 )
 
 _QUERIED: Final[Mapping[str, Sequence[str]]] = {
-    **{view.name: view.columns for view in (SCHEMATA, TABLES, *OF_SCHEMAS, *OF_TABLES, *OF_FUNCTIONS)},
+    **{view.name: view.columns for view in (SCHEMATA, TABLES, *OF_SCHEMAS, *OF_TABLES, *OF_FUNCTIONS, VIEWS)},
     "catalogs": ("catalog_name", "catalog_owner"),
     "catalog_privileges": ("catalog_name", "grantee", "privilege_type"),
 }

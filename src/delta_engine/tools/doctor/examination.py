@@ -24,7 +24,7 @@ from delta_engine.errors import (
     StatementError,
     engine_version,
 )
-from delta_engine.models import Function, QualifiedName, Schema, SchemaName
+from delta_engine.models import Function, QualifiedName, Schema, SchemaName, View
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import (
     git_lineage,
@@ -271,7 +271,8 @@ def _check_catalogs(
     needed = [*basic_needs(readable, own, observed)]
     if planned is not None:
         needed += needs(planned.plan, planned.basis.observed)
-        observed = replace(observed, functions=planned.basis.observed.functions)
+        read = planned.basis.observed
+        observed = replace(observed, functions=read.functions, views=read.views)
         findings.checks += unchecked_rights(planned.plan, observed, findings.run_by)
     principals = backend.principals
     if principals is not None:
@@ -283,7 +284,11 @@ def _check_catalogs(
 
 
 def _schemas_of(project: Project) -> list[SchemaName]:
-    models: list[Schema | Function] = [*project.others_of(Schema), *project.others_of(Function)]
+    models: list[Schema | Function | View] = [
+        *project.others_of(Schema),
+        *project.others_of(Function),
+        *project.others_of(View),
+    ]
     return [SchemaName(model.catalog_name, model.schema_name) for model in models]
 
 
