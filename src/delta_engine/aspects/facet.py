@@ -32,8 +32,8 @@ class Place(Protocol):
         """Return a scalar as text: `true` and `7` are "true" and "7"; raises ConfigError for all else."""
         ...
 
-    def texts(self, values: Mapping[str, object]) -> dict[str, str]:
-        """Return the scalars of a mapping as text, as `text` does."""
+    def texts(self, values: Mapping[str, object], *steps: str | int) -> dict[str, str]:
+        """Return the scalars of a mapping, or of the one inside it at `steps`, as text, as `text` does."""
         ...
 
     def error(self, reason: str, way_out: str = "", *steps: str | int) -> ConfigError:

@@ -31,6 +31,7 @@ from delta_engine.aspects.facet import (
 )
 from delta_engine.aspects.whole_definitions import DefinitionPart, definition_aspect, shown_text
 from delta_engine.backends.capabilities import Feature, RenameTarget
+from delta_engine.errors import unknown
 from delta_engine.models import SchemaMode, SecurableName, View, ViewColumn, ViewName
 from delta_engine.models.open_struct import OpenStruct
 from delta_engine.models.views import to_schema_mode
@@ -41,6 +42,7 @@ from delta_engine.sql.view_queries import (
     read_functions,
     read_relations,
     submitted_query,
+    with_names,
 )
 from delta_engine.sql.views import (
     sql_alter_view_query,
@@ -276,12 +278,15 @@ def _accept_column_comments(model: View, _observed: ViewState, action: SetViewCo
 def _read_mode(place: Place, name: str) -> SchemaMode | None:
     try:
         return to_schema_mode(name, "the view")
-    except ValueError as error:
-        raise place.error(str(error)) from None
+    except ValueError:
+        raise place.error(*unknown("schema mode", name, [mode.value for mode in SchemaMode])) from None
 
 
 def _read_columns(place: Place, written: Sequence[WrittenViewColumn]) -> tuple[ViewColumn, ...]:
-    return tuple(ViewColumn(column.name, column.comment, tags=place.texts(column.tags)) for column in written)
+    return tuple(
+        ViewColumn(column.name, column.comment, tags=place.texts(column.tags, position, "tags"))
+        for position, column in enumerate(written)
+    )
 
 
 def _written_column(column: ViewColumn) -> dict[str, Any]:
@@ -350,6 +355,7 @@ QUERY_FACET: Facet[View, ViewState, str | None] = Facet(
         encode=lambda query: query or "",
         written_type=str,
         write=lambda query: query or None,
+        with_texts=lambda query, names, _values: with_names(query or "", names),
         words="text",
     ),
     meaning="one SELECT, with the whole names of tables, views and functions",

@@ -14,7 +14,16 @@ from delta_engine.aspects.kind import Kind
 from delta_engine.config.model_text import COLUMN_FIELDS, FIELDS, LISTS, NAMES, Fields, alternatives
 from delta_engine.config.yaml_documents import Document, DocumentPath
 from delta_engine.errors import ConfigError, RefusedError, unknown
-from delta_engine.models import Column, FunctionName, Part, PolicyName, QualifiedName, Securable, Table
+from delta_engine.models import (
+    Column,
+    FunctionName,
+    Part,
+    PolicyName,
+    QualifiedName,
+    Securable,
+    Table,
+    ViewName,
+)
 from delta_engine.telemetry.visible import plural
 
 _ModelFile: Any = msgspec.defstruct(
@@ -98,6 +107,11 @@ _KEYS: Final[Mapping[str, _Keys]] = {
 _NOT_MANAGED: Final[Mapping[str, tuple[str, ...]]] = {
     FunctionName.kind: ("environment", "handler", "parameter_style", "aggregate"),
     PolicyName.kind: ("grant", "deny", "privileges"),
+    ViewName.kind: (
+        *("materialized", "temporary", "recursive"),
+        *("language", "dimensions", "measures"),
+        *("refresh", "schedule"),
+    ),
 }
 """What the platform takes and the engine refuses by name."""
 
@@ -111,8 +125,8 @@ class _Place:
         key = str(self.path[-1])
         return self.document.texts(self.path[:-1], {key: value})[key]
 
-    def texts(self, values: Mapping[str, object]) -> dict[str, str]:
-        return self.document.texts(self.path, values)
+    def texts(self, values: Mapping[str, object], *steps: str | int) -> dict[str, str]:
+        return self.document.texts((*self.path, *steps), values)
 
     def error(self, reason: str, way_out: str = "", *steps: str | int) -> ConfigError:
         return self.document.error((*self.path, *steps), reason, way_out)
