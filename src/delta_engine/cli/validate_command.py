@@ -7,12 +7,11 @@ from pathlib import Path
 
 from delta_engine.cli.terminal import Context, Ended, print_note, say
 from delta_engine.config.settings import load_settings
-from delta_engine.models import Function
 from delta_engine.orchestrate.project import load_project
 from delta_engine.orchestrate.validation_cache import valid_models
 from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.visible import counted
-from delta_engine.validation.function_rules import body_doubts
+from delta_engine.validation.model_doubts import model_doubts
 
 
 def validate_models(context: Context, tables: Sequence[str]) -> Ended:
@@ -20,7 +19,7 @@ def validate_models(context: Context, tables: Sequence[str]) -> Ended:
     conf_dir, environment = context.place()
     if tables:
         project = load_project(conf_dir, environment, tables=tables)
-        count, doubts = len(project.selectable), [*body_doubts(project.others_of(Function))]
+        count, doubts = len(project.selectable), [*model_doubts(project.others)]
     else:
         verdict = valid_models(conf_dir, environment)
         count, doubts = verdict.models, verdict.doubts

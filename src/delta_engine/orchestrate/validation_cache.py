@@ -22,10 +22,9 @@ from delta_engine.config.settings import Settings, load_settings
 from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.local_files import UNDECODABLE
 from delta_engine.errors import ConfigError, engine_version
-from delta_engine.models import Function
 from delta_engine.models.open_struct import checksum_of
 from delta_engine.orchestrate.project import load_project
-from delta_engine.validation.function_rules import body_doubts
+from delta_engine.validation.model_doubts import model_doubts
 
 _JUDGES: Final = ("msgspec", "pyyaml", "sqlglot")
 
@@ -35,8 +34,8 @@ class Verdict(msgspec.Struct, forbid_unknown_fields=True):
 
     Args:
         models: their number.
-        bodies: the files of functions' bodies, relative to the project.
-        doubts: why the platform may refuse bodies of functions.
+        bodies: the files of bodies and queries, relative to the project.
+        doubts: why the platform may refuse bodies and queries.
     """
 
     fingerprint: str
@@ -60,7 +59,7 @@ def valid_models(conf_dir: Path, environment: str) -> Verdict:
         _checksum(settings, project.contents),
         len(project.selectable),
         sorted(Path(os.path.relpath(file, settings.project_dir)).as_posix() for file in files),
-        [*body_doubts(project.others_of(Function))],
+        [*model_doubts(project.others)],
     )
     if not settings.python_models and not settings.policy.rules:
         _write(path, verdict)

@@ -15,7 +15,7 @@ from delta_engine.models import Function, FunctionLanguage, FunctionName, Parame
 from delta_engine.models.functions import repeated_parameters
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, is_same_type
 from delta_engine.sql.expressions import referenced_columns, row_problem
-from delta_engine.sql.function_bodies import body_doubt, body_problem, call_cycles, called_functions
+from delta_engine.sql.function_bodies import body_problem, call_cycles, called_functions
 from delta_engine.sql.functions import sql_drop_function
 from delta_engine.sql.text import shown_type
 from delta_engine.telemetry.visible import counted
@@ -146,14 +146,6 @@ def function_problems(function: Function) -> Iterator[Problem]:
     yield from _default_order(function.parameters)
     yield from TagsWithinLimits().problems(function.tags)
     yield from rights_problems(function, PRIVILEGES)
-
-
-def body_doubts(functions: Iterable[Function]) -> Iterator[str]:
-    """Yield why the platform may refuse bodies, as its own parser alone can tell."""
-    for function in functions:
-        if doubt := body_doubt(function):
-            place = f"{function.declared_at}: " if function.declared_at else ""
-            yield f"{place}function {function.qualified_name}: {doubt}, so the platform may refuse it"
 
 
 def cycle_problems(functions: Iterable[Function]) -> Iterator[tuple[Function, Problem]]:
