@@ -32,8 +32,11 @@ from delta_engine.models import (
     PrimaryKey,
     RowFilter,
     Schema,
+    SchemaMode,
     Securable,
     Table,
+    View,
+    ViewColumn,
 )
 from delta_engine.models.policies import ScopeKind
 from tests.builders.strategies import kept_types, privileges, texts
@@ -192,6 +195,31 @@ def functions(draw: st.DrawFn, names: st.SearchStrategy[str] = hostile_names) ->
         tags=draw(mappings),
         owner=draw(maybe),
         grants=draw(st.dictionaries(hostile_texts, privileges, max_size=2)),
+    )
+
+
+names_in_queries = st.lists(hostile_names, min_size=1, max_size=4).map(".".join)
+
+queries = st.lists(hostile_names | names_in_queries, min_size=1, max_size=4).map(" ".join)
+
+view_columns = st.builds(ViewColumn, hostile_texts, hostile_texts, tags=mappings)
+
+
+@st.composite
+def views(draw: st.DrawFn) -> View:
+    """Draw a view with hostile texts everywhere."""
+    return View(
+        draw(hostile_names),
+        draw(hostile_names),
+        draw(hostile_names),
+        draw(queries),
+        draw(st.lists(view_columns, max_size=3, unique_by=lambda column: column.key)),
+        schema_mode=draw(st.sampled_from([None, *SchemaMode])),
+        comment=draw(hostile_texts),
+        tags=draw(mappings),
+        owner=draw(maybe),
+        grants=draw(st.dictionaries(hostile_texts, privileges, max_size=2)),
+        renamed_from=draw(former_names),
     )
 
 

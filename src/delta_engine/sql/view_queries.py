@@ -27,12 +27,12 @@ _CACHE_SIZE: Final = 4096
 _PIECE: Final = re.compile(rf"{LITERAL}|`(?:[^`]|``)*`|(?P<comment>{COMMENT})|(?P<blank>\s+)|.", re.DOTALL)
 _BOM: Final = "\ufeff"
 _FIRST_WORDS: Final = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE")
-_NAME_PART: Final = r"(?:`(?:[^`]|``)+`|(?:\w|\$?\$\{[^}]*\})+)"
+_NAME_PART: Final = r"(?:`(?:[^`]|``)+`|(?:\w|\$+\{[^}]*\})+)"
 _NAMES: Final = re.compile(
     rf"{LITERAL}|{COMMENT}|(?P<name>(?<![\w.}}]){_NAME_PART}(?:\s*\.\s*{_NAME_PART}){{2,}})|`(?:[^`]|``)*`",
     re.DOTALL,
 )
-_PLAIN_NAME: Final = re.compile(r"(?:\w|\$?\$\{[^}]*\})+", re.ASCII)
+_PLAIN_NAME: Final = re.compile(r"(?:\w|\$+\{[^}]*\})+", re.ASCII)
 _PLAIN_TABLE: Final = {"this", "db", "catalog", "alias", "joins", "laterals"}
 """The parts of a table in a query next to which a list of column names keeps its meaning."""
 _THREE_PARTS: Final = "Write catalog.schema.name; ${catalog} is filled in."
@@ -204,8 +204,10 @@ def _changed_name(name: str, change: Callable[[str], str]) -> str:
     def changed(part: re.Match[str]) -> str:
         is_quoted = part[0].startswith("`")
         text = part[0][1:-1].replace("``", "`") if is_quoted else part[0]
-        text = change(text) if next(places) else change(f"{text}.").removesuffix(".")
-        return quote_ident(text) if is_quoted or not _PLAIN_NAME.fullmatch(text) else text
+        other = change(text) if next(places) else change(f"{text}.").removesuffix(".")
+        if other == text:
+            return part[0]
+        return quote_ident(other) if is_quoted or not _PLAIN_NAME.fullmatch(other) else other
 
     return re.sub(_NAME_PART, changed, name)
 

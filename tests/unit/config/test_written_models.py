@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delta_engine.config.model_writer import python_models, yaml_models
-from delta_engine.models import AbacPolicy, Column, Function, PrimaryKey, Schema, Securable, Table
+from delta_engine.models import AbacPolicy, Column, Function, PrimaryKey, Schema, Securable, Table, View
 from tests.builders.models import WORKED_MODEL
 from tests.projects.models import (
     HOSTILE,
@@ -24,6 +24,7 @@ from tests.projects.models import (
     settings_of,
     tables,
     temporary_settings,
+    views,
 )
 
 variables = st.dictionaries(
@@ -81,6 +82,15 @@ def test_written_functions_and_policies_load_alike(
     written: list[Function], beside: list[AbacPolicy], table: Table, variables: dict[str, str]
 ) -> None:
     models: tuple[Securable, ...] = (*written, table, *beside)
+    with temporary_settings(variables) as project:
+        assert all_declared_in_yaml(yaml_models(models, variables), project) == models
+        assert all_declared_in_python(python_models(models, variables), project) == models
+
+
+@settings(deadline=None)
+@given(tables(), st.lists(views(), min_size=1, max_size=3), variables)
+def test_written_views_load_alike(table: Table, written: list[View], variables: dict[str, str]) -> None:
+    models: tuple[Securable, ...] = (table, *written)
     with temporary_settings(variables) as project:
         assert all_declared_in_yaml(yaml_models(models, variables), project) == models
         assert all_declared_in_python(python_models(models, variables), project) == models
