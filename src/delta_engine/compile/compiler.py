@@ -178,7 +178,11 @@ def _add_tables(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
     changes |= {align.table.key: align for align in plan.align_tables}
     order, deferred = in_order(_needs(changes))
     staging = Staging.of(changes.values())
-    reached = frozenset(chain.from_iterable(map(reach, plan.alignments)))
+    policies: tuple[Create[AbacPolicy], ...] = plan.of_kind(Create, "policy")
+    of_renamed = (
+        policy.desired.scope.key for policy in policies if _stage_after(policy, changes) is Stage.CHANGE
+    )
+    reached = frozenset(chain(of_renamed, *map(reach, plan.alignments)))
     tables = {
         key: _table(
             change,
@@ -193,7 +197,6 @@ def _add_tables(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
     tables |= {key: _table_before_drop(drop, renderer) for key, drop in dropped.items()}
     steps.rename(plan.align_tables)
     names = sorted(tables)
-    policies: tuple[Create[AbacPolicy], ...] = plan.of_kind(Create, "policy")
     for stage in Stage:
         for policy in policies:
             if _stage_after(policy, changes) is stage:

@@ -27,6 +27,7 @@ from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.stored_definitions import TableDefinition
 from delta_engine.models import (
     Column,
+    PolicyName,
     QualifiedName,
     SchemaName,
     Securable,
@@ -272,6 +273,7 @@ def with_renamed(
     }
     record, present = table_record(left, former), table_record(left, name)
     left.pop(resource_key(former), None)
+    left = with_renamed_policies(left, former, name)
     if record is None or (present is not None and present.applied is not None):
         return left
     renamed: AnyRecord = _renamed(record, name)
@@ -280,12 +282,40 @@ def with_renamed(
     return {**left, resource_key(name): renamed}
 
 
+def with_renamed_policies(
+    records: Mapping[str, AnyRecord], former: QualifiedName, name: QualifiedName
+) -> dict[str, AnyRecord]:
+    """Return records with those of the policies on a table under the table's new name."""
+    left = dict(records)
+    for key, record in records.items():
+        if (
+            isinstance(record.name, PolicyName)
+            and (new := record.name.after_rename(former, name)) != record.name
+        ):
+            del left[key]
+            left.setdefault(resource_key(new), _of_renamed(record, new))
+    return left
+
+
+def _of_renamed(record: AnyRecord, name: PolicyName) -> AnyRecord:
+    renamed = record.mapped(lambda policy: replace(policy, scope=name.scope))
+    if renamed.applied is None:
+        return replace(renamed, name=name)
+    return replace(
+        renamed,
+        name=name,
+        config_checksum=canonical_checksum(definition_of(renamed.applied)),
+        dependencies=(*map(resource_key, name.parents), *record.dependencies[len(record.name.parents) :]),
+    )
+
+
 def with_settled_renames(
     state: DeploymentState, models: Iterable[Table], observed: CatalogState
 ) -> DeploymentState:
     """Return a document whose records have the current names of their tables; the models name former names.
 
-    A run can end between a rename and its record, and users rename tables by hand.
+    A run can end between a rename and its record, and users rename tables by hand. Policies on a table that will be
+    renamed have the names that they get with it.
     """
     records: Mapping[str, AnyRecord] = state.resources
     for model in models:
@@ -297,7 +327,9 @@ def with_settled_renames(
         table = observed.table(name)
         if table.exists and table.former_name is None:
             records = with_renamed(records, former, name)
-    return state if records is state.resources else state.with_resources(records)
+        elif table.former_name is not None:
+            records = with_renamed_policies(records, table.former_name, name)
+    return state if records == state.resources else state.with_resources(records)
 
 
 def pointing_at(name: QualifiedName, former: QualifiedName, definition: TableDefinition) -> TableDefinition:

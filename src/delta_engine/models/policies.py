@@ -7,7 +7,7 @@ reads them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 from types import MappingProxyType
 from typing import ClassVar, TypeAlias
@@ -114,6 +114,12 @@ class PolicyName:
         if not all(parts[count:]) or len(parts) <= count:
             raise ValueError(f"{key!r} is not the key of a policy")
         return cls(PolicyScope(kind.lower(), ".".join(parts[:count])), ".".join(parts[count:]))
+
+    def after_rename(self, former: QualifiedName, name: QualifiedName) -> PolicyName:
+        """Return the name once a table has another name: policies on the table follow it."""
+        if self.scope.kind is not ScopeKind.TABLE or self.scope.key != former.key:
+            return self
+        return replace(self, scope=PolicyScope(ScopeKind.TABLE, str(name)))
 
     @property
     def catalog(self) -> str:

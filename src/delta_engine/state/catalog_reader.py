@@ -11,7 +11,7 @@ from delta_engine.errors import CatalogReadError, RefusedError, raise_all
 from delta_engine.models import Part, QualifiedName, Schema, SecurableName, Table, View, ViewName
 from delta_engine.models.functions import Function
 from delta_engine.models.parts import joined_grants
-from delta_engine.models.policies import AbacPolicy
+from delta_engine.models.policies import AbacPolicy, PolicyName, PolicyScope, ScopeKind
 from delta_engine.models.types import NOT_MANAGED, first_unsupported
 from delta_engine.state.states import CatalogState, TableState
 
@@ -20,6 +20,7 @@ Other: TypeAlias = Schema | Function | AbacPolicy | View
 
 Name = TypeVar("Name", bound=SecurableName)
 State = TypeVar("State")
+_Policy = TypeVar("_Policy")
 
 
 class CatalogReader(Protocol):
@@ -131,7 +132,8 @@ def snapshot_with_former_names(
 ) -> CatalogState:
     """Return a snapshot that also finds tables and views under the names from which models rename them.
 
-    Such a state has its model's name as key, and a `former_name`. A pending rename costs a second snapshot.
+    Such a state has its model's name as key, and a `former_name`, and the policies on such a table have the name that
+    they get with it. A pending rename costs a second snapshot.
     """
     observed = snapshot_by(reader, models, others)
     listed = {name.key: name for name in observed.other_tables}
@@ -149,9 +151,16 @@ def snapshot_with_former_names(
         reader,
         [under_former_name(declared[key], former) for key, former in formers.items()],
         [
-            replace(model, view_name=former.view, renamed_from=())
-            for model in views
-            for former in model.former_names
+            *(
+                replace(model, view_name=former.view, renamed_from=())
+                for model in views
+                for former in model.former_names
+            ),
+            *(
+                replace(policy, scope=PolicyScope(ScopeKind.TABLE, str(formers[policy.scope.key])))
+                for policy in others
+                if isinstance(policy, AbacPolicy) and policy.scope.key in formers
+            ),
         ],
     )
     tables = {
@@ -164,14 +173,31 @@ def snapshot_with_former_names(
         for model in views
         for former in [name for name in model.former_names if of_renamed.views[name.key].exists][:1]
     }
+    new_names = [(former, declared[key].qualified_name) for key, former in formers.items() if key in tables]
     renamed = {former.key for former in formers.values()}
     renamed |= {str(state.former_name).lower() for state in renamed_views.values()}
     return replace(
         observed,
         tables={**observed.tables, **tables},
         views={**observed.views, **renamed_views},
+        policies=_under_new_names({**observed.policies, **of_renamed.policies}, new_names),
+        other_policies=_under_new_names({**observed.other_policies, **of_renamed.other_policies}, new_names),
         other_tables=tuple(name for name in observed.other_tables if name.key not in renamed),
     )
+
+
+def _under_new_names(
+    policies: Mapping[str, _Policy], new_names: Sequence[tuple[QualifiedName, QualifiedName]]
+) -> Mapping[str, _Policy]:
+    """Return policies by the names that they have after the renames of tables."""
+    renamed = {}
+    for key, state in policies.items():
+        name = PolicyName.of_key(key)
+        for former, new in new_names:
+            name = name.after_rename(former, new)
+        if name.key not in renamed or name.key != key:  # the new name has no policy yet
+            renamed[name.key] = state
+    return renamed
 
 
 def _may_have_former_name(model: View, observed: CatalogState) -> bool:

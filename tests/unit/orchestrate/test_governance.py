@@ -247,3 +247,41 @@ def test_a_project_that_adopts_what_exists_changes_nothing(project: CatalogProje
     project.sync()
     assert len(project.catalog.statements) == statements
     require_nothing_to_do(project)
+
+
+ON_TABLE = POLICIES.replace('{schema: "${catalog}.silver"}', '{table: "${catalog}.silver.customers"}')
+RENAMED = UNMASKED.replace("name: customers", "name: clients\n    renamed_from: customers")
+
+
+@pytest.mark.parametrize("removed", ["keep", "drop"])
+@pytest.mark.parametrize("policies", [ON_TABLE, ON_TABLE.replace("[hr]", "[hr, people]")])
+def test_a_policy_follows_its_renamed_table(project: CatalogProject, policies: str, removed: str) -> None:
+    models = project.models.parent
+    project.configure(f"removed_policies: {removed}")
+    write_governed_models(models, FUNCTIONS, ON_TABLE, UNMASKED)
+    project.sync()
+    write_governed_models(models, FUNCTIONS, policies.replace("customers", "clients"), RENAMED)
+    before = len(project.catalog.statements)
+    project.sync(CONSENTS)
+    sent = [" ".join(sql.split()[:4]) for sql in project.catalog.statements[before:]]
+    replaced = [] if policies == ON_TABLE else ["CREATE OR REPLACE POLICY"]
+    assert sent == ["ALTER TABLE `dev`.`silver`.`customers` RENAME", *replaced]
+    assert [policy.securable for policy in project.catalog.policies] == ["dev.silver.clients"]
+    assert "customers" not in project.run("state list").stdout
+    require_nothing_to_do(project)
+
+
+def test_the_undo_of_a_rename_takes_the_policies_of_the_table_along(project: CatalogProject) -> None:
+    models = project.models.parent
+    write_governed_models(models, FUNCTIONS, ON_TABLE, UNMASKED)
+    project.sync()
+    write_governed_models(models, FUNCTIONS, ON_TABLE.replace("customers", "clients"), RENAMED)
+    project.sync(CONSENTS)
+    before = len(project.catalog.statements)
+    undone = project.run(f"undo --yes {CONSENTS}")
+    assert undone.code == 0, undone.stderr
+    assert project.catalog.statements[before:] == [
+        "ALTER TABLE `dev`.`silver`.`clients` RENAME TO `dev`.`silver`.`customers`"
+    ]
+    write_governed_models(models, FUNCTIONS, ON_TABLE, UNMASKED)
+    require_nothing_to_do(project)
