@@ -139,14 +139,14 @@ def is_out_of_order(align: AlignTable) -> bool:
 
     Tags act later than any statement, and a column that is added has nothing to show.
     """
-    if len(align.actions) == 1:  # most tables of a large plan
+    directed = [(action, way) for action in align.actions if (way := direction(action)) is not None]
+    if len(directed) < 2:  # most tables of a large plan
         return False
     added = {action.desired.key for action in align.of_type(ColumnAdd)}
     loosest = Direction.STRENGTHENS
     skipped = (GrantPrivileges, *_DROPS) if needed_before_drops(align) else (GrantPrivileges,)
-    for action in align.actions:
-        way = direction(action)
-        if way is None or isinstance(action, skipped):
+    for action, way in directed:
+        if isinstance(action, skipped):
             continue
         is_new = isinstance(action, SetColumnMask) and action.column.lower() in added
         if way < loosest and not (is_new or isinstance(action, SetTableTags | SetColumnTags)):

@@ -114,11 +114,11 @@ def _add_schemas(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> list[St
     creates = {create.name.key: create for create in plan.create_schemas}
     aligns = {align.name.key: align for align in plan.align_schemas}
     schema_rights = []
-    within = directions_within(plan)
+    within = directions_within(plan) if aligns else None
     for key in sorted({*creates, *aligns}):
         create, align = creates.get(key), aligns.get(key)
         name, actions = (create or aligns[key]).name, align.actions if align else ()
-        ways = within(key)
+        ways = within(key) if within else ()
         late = tuple(action for action in actions if _is_late(action, ways))
         first = Step(
             name=name,
@@ -152,15 +152,18 @@ def _add_swaps(
     steps: _Steps, plan: TablePlan, tables: Mapping[str, _StagedTable], renderer: _Renderer
 ) -> None:
     """Add the changes of protection whose direction is unknown."""
-    aligned = (*plan.of_kind(Align, "function"), *plan.of_kind(Align, "policy"))
-    replaced = {node_of(align.name): align for align in aligned}
+    replaced = {node_of(align.name): align for align in _governors(plan)}
     swaps = {place: (table, swap) for table in tables.values() for place, swap in table.swaps.items()}
-    for node in in_order(waits_of_swaps(plan))[0]:
+    for node in in_order(waits_of_swaps(plan))[0] if replaced or swaps else ():
         if node in swaps:
             steps.add_swap(*swaps[node])
         elif node in replaced:
             align = replaced[node]
             steps.add_governor(align, renderer.alignment(align.name, align.actions), [*reach(align)])
+
+
+def _governors(plan: TablePlan) -> tuple[Align[Any], ...]:
+    return (*plan.of_kind(Align, "function"), *plan.of_kind(Align, "policy"))
 
 
 def _stage_after(policy: Create[AbacPolicy], changes: Mapping[str, TableChange]) -> Stage:
@@ -182,7 +185,7 @@ def _add_tables(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
     of_renamed = (
         policy.desired.scope.key for policy in policies if _stage_after(policy, changes) is Stage.CHANGE
     )
-    reached = frozenset(chain(of_renamed, *map(reach, plan.alignments)))
+    reached = frozenset(chain(of_renamed, *map(reach, _governors(plan))))
     tables = {
         key: _table(
             change,
@@ -204,7 +207,8 @@ def _add_tables(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
         if stage is Stage.CHANGE:
             _add_swaps(steps, plan, tables, renderer)
         for key in order if stage is Stage.CHANGE else names:
-            steps.add_stage(tables[key], stage)
+            if stage in tables[key].stages:
+                steps.add_stage(tables[key], stage)
     for key in in_order(_children_first(dropped))[0]:
         steps.add_drop(dropped[key], renderer.drop(dropped[key]))
 
@@ -296,8 +300,6 @@ class _Steps:
         self._new_names = {rename.observed.key: rename.desired.key for rename in renames}
 
     def add_stage(self, table: _StagedTable, stage: Stage) -> None:
-        if stage not in table.stages:
-            return
         key, statements = table.name.key, table.stages[stage]
         actions = _actions(statements)
         step = Step(name=table.name, operation=table.operation, statements=statements)
