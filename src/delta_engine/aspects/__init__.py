@@ -6,7 +6,7 @@ A new aspect is one module, its entries in these tuples, its fields in the model
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -446,6 +446,17 @@ def redefines(change: SecurableChange) -> bool:
     return isinstance(change, Create) and bool(kind_of(change.name).definition)
 
 
+def former_name(align: Align[Any]) -> SecurableName | None:
+    """Return the name from which an alignment renames its table or view."""
+    renames = (action for action in align.actions if isinstance(action, _RENAMES))
+    return next((rename.observed for rename in renames), None)
+
+
+def under_name(model: _Model, name: SecurableName) -> _Model:
+    """Return a model under another name of its kind."""
+    return replace(model, **dict(zip(kind_of(model).named_by.values(), astuple(name), strict=True)))
+
+
 def is_definition(action: Action | None) -> bool:
     """Whether an action replaces a definition as a whole."""
     return isinstance(action, _DEFINITIONS)
@@ -469,6 +480,7 @@ def follows_create(difference: Difference) -> bool:
     return difference.change.sign is Sign.ADDED or isinstance(difference.action, owner.ChangeOwner)
 
 
+_RENAMES: Final = (table_names.RenameTable, view_definition.RenameView)
 _DEFINITIONS: Final[tuple[type[Any], ...]] = tuple(
     action for action, aspect in _ASPECT_OF.items() if aspect.definition
 )

@@ -153,17 +153,19 @@ def rm(
 @state_app.command(epilog="Example: delta-engine -e prod state mv dev.silver.orders dev.silver.sales_orders")
 def mv(
     ctx: typer.Context,
-    old: Annotated[str, argument("OLD", "catalog.schema.table as recorded.", complete_resource)],
-    new: Annotated[str, argument("NEW", "catalog.schema.table as it is now.", complete_table)],
+    old: Annotated[
+        str, argument("OLD", "catalog.schema.table or a view's key, as recorded.", complete_resource)
+    ],
+    new: Annotated[str, argument("NEW", "The same as it is now.", complete_table)],
     yes: Yes = False,
 ) -> None:
-    """Record a table under another name.
+    """Record a table or view under another name.
 
     Rename it in the catalog and in its model first.
     """
-    from delta_engine.cli.state_commands import move_table
+    from delta_engine.cli.state_commands import move_resource
 
-    move_table(ctx.obj, old, new, yes=yes)
+    move_resource(ctx.obj, old, new, yes=yes)
 
 
 @state_app.command(epilog="Example: delta-engine -e prod state sync")

@@ -27,12 +27,12 @@ from delta_engine.deployment.errors import (
 )
 from delta_engine.deployment.recorder import left_journals, require_no_journal
 from delta_engine.deployment.repository import LoadedState
-from delta_engine.deployment.resources import with_renamed_table, without_resources
+from delta_engine.deployment.resources import with_new_name, without_resources
 from delta_engine.deployment.stored import LockHolder
 from delta_engine.drift.saved_documents import MOST_READ, SavedDocument, saved_documents
 from delta_engine.drift.status import DEPLOYED_AT, compare_states
 from delta_engine.errors import ConfigError, DeltaEngineError, InvalidCommandError, unknown
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, Table, ViewName
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
 from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.opening import open_backend, open_environment
@@ -299,12 +299,16 @@ def remove_resources(context: Context, names: Sequence[str], *, yes: bool) -> No
     say(f"forgot {counted(len(keys), 'resource')}")
 
 
-def move_table(context: Context, old: str, new: str, *, yes: bool) -> None:
-    """Record a table under another name."""
+def move_resource(context: Context, old: str, new: str, *, yes: bool) -> None:
+    """Record a table or view under another name."""
     opened = _open(context)
     with opened.deployment.locked("state mv", print_note) as run:
-        state = with_renamed_table(run.recorder.state, _qualified_name(old), _qualified_name(new))
-        confirm(f"Record {old} as {new}? The table itself stays as it is.", yes=yes)
+        former, name = _renamable(old), _renamable(new)
+        if former.kind != name.kind:
+            way_out = f"Write {former.kind}.catalog.schema.{former.kind}."
+            raise InvalidCommandError(f"{new} is no {former.kind}, and {old} is one", way_out=way_out)
+        state = with_new_name(run.recorder.state, former, name)
+        confirm(f"Record {old} as {new}? The {name.kind} itself stays as it is.", yes=yes)
         run.recorder.save_edited(state)
     say(f"{old} is recorded as {new}")
 
@@ -449,11 +453,14 @@ def _matches(key: str, record: AnyRecord, globs: Sequence[str]) -> bool:
     return record.name.is_selectable and matches_any(record.name, globs)
 
 
-def _qualified_name(text: str) -> QualifiedName:
-    parts = text.removeprefix("table.").split(".")
+def _renamable(text: str) -> QualifiedName | ViewName:
+    """Return the table or view of a key, or the table of a name."""
+    kind = ViewName if text.startswith(f"{ViewName.kind}.") else QualifiedName
+    parts = text.removeprefix(f"{kind.kind}.").split(".")
     if len(parts) != 3 or not all(parts):
-        raise InvalidCommandError(f"{text!r} is not a table's name", way_out="Write catalog.schema.table.")
-    return QualifiedName(*parts)
+        way_out = "Write catalog.schema.table, or view.catalog.schema.view."
+        raise InvalidCommandError(f"{text!r} is not a table's name", way_out=way_out)
+    return kind(*parts)
 
 
 def _resource_lines(records: dict[str, AnyRecord]) -> Iterator[str]:

@@ -30,6 +30,7 @@ from delta_engine.compile.rewriting import with_lost_parts
 from delta_engine.models import Function, QualifiedName, Schema, SchemaName, Securable, SecurableName, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.ownership.recorded import Recorded, planning_key, resource_key
+from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, RelationKind
 from delta_engine.telemetry.garbage import no_garbage_collection
 
@@ -166,7 +167,9 @@ class TablePlanner:
         undone: Collection[SecurableName] | None,
     ) -> Iterator[SecurableChange]:
         """Yield what becomes of all but tables that only records have; an undo drops what the undone run created."""
-        declared = {resource_key(model.qualified_name) for model in others}
+        declared = {
+            resource_key(name) for model in others for name in (model.qualified_name, *former_names(model))
+        }
         for record in records.values():
             if isinstance(record.name, QualifiedName) or record.key in declared or record.declared is None:
                 continue

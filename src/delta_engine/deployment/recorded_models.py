@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from delta_engine.aspects import under_name
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.models import (
     AbacPolicy,
     Function,
     FunctionName,
-    QualifiedName,
     Schema,
     Securable,
+    SecurableName,
     Table,
     View,
 )
@@ -25,7 +26,7 @@ from delta_engine.ownership.recorded import (
     resource_key,
 )
 from delta_engine.state.catalog_reader import Other, former_names
-from delta_engine.state.states import ABSENT, CatalogState
+from delta_engine.state.states import CatalogState, former_name_of
 from delta_engine.telemetry.garbage import no_garbage_collection
 
 _Model = TypeVar("_Model", bound=Securable)
@@ -66,8 +67,10 @@ def last_models(records: Mapping[str, Recorded[_Model]]) -> dict[str, _Model]:
 
 
 def undeclared_others(declared: Iterable[Other], state: DeploymentState | None) -> tuple[Other, ...]:
-    """Return the functions and policies that were applied or attempted, and that no model declares."""
-    names = {resource_key(model.qualified_name) for model in declared}
+    """Return what was applied or attempted besides tables and schemas, and no model declares or renames."""
+    names = {
+        resource_key(name) for model in declared for name in (model.qualified_name, *former_names(model))
+    }
     recorded = last_models(other_records(state))
     return tuple(
         model for key, model in recorded.items() if key not in names and not model.qualified_name.is_container
@@ -90,13 +93,14 @@ def with_recorded_tags(observed: CatalogState, state: DeploymentState | None) ->
     return replace(observed, functions=functions) if recorded else observed
 
 
-def without_done_renames(models: Iterable[Table], state: DeploymentState | None) -> tuple[Table, ...]:
-    """Return models without former names of tables that were renamed: only their present names are recorded."""
+def without_done_renames(models: Iterable[_Model], state: DeploymentState | None) -> tuple[_Model, ...]:
+    """Return models without former names of what was renamed: only their present names are recorded."""
     records = state.resources if state else {}
     applied = {key for key, record in records.items() if record.applied is not None}
     return tuple(
         replace(model, renamed_from=())
-        if model.renamed_from
+        if isinstance(model, Table | View)
+        and model.renamed_from
         and applied.isdisjoint(map(resource_key, former_names(model)))
         and resource_key(model.qualified_name) in applied
         else model
@@ -105,22 +109,24 @@ def without_done_renames(models: Iterable[Table], state: DeploymentState | None)
 
 
 def under_new_names(
-    records: Mapping[str, Recorded[Table]], models: Iterable[Table], observed: CatalogState
-) -> Mapping[str, Recorded[Table]]:
-    """Return records, with those of tables that will be renamed also under their new names."""
+    records: Mapping[str, Recorded[_Model]], models: Iterable[_Model], observed: CatalogState
+) -> Mapping[str, Recorded[_Model]]:
+    """Return records for the planner, with those of what will be renamed also under their new names."""
     renamed = {}
     for model in models:
-        former = observed.tables.get(model.key, ABSENT).former_name
-        if former is not None and former.key in records:
-            renamed[model.key] = _renamed(records[former.key], records.get(model.key), model.qualified_name)
+        name = model.qualified_name
+        former = former_name_of(observed.of(name))
+        if former is not None and (record := records.get(planning_key(former))) is not None:
+            key = planning_key(name)
+            renamed[key] = _renamed(record, records.get(key), name)
     return {**records, **renamed} if renamed else records
 
 
 def _renamed(
-    record: Recorded[Table], present: Recorded[Table] | None, name: QualifiedName
-) -> Recorded[Table]:
-    def renamed(model: Table) -> Table:
-        return replace(model, table_name=name.table)
+    record: Recorded[_Model], present: Recorded[_Model] | None, name: SecurableName
+) -> Recorded[_Model]:
+    def renamed(model: _Model) -> _Model:
+        return under_name(model, name)
 
     attempts = (*(present.attempts if present is not None else ()), *record.attempts)
     return replace(replace(record, attempts=()).mapped(renamed), name=name, attempts=attempts)
@@ -156,5 +162,4 @@ def _with_grants(model: _Model, recorded: dict[str, Grants]) -> _Model:
 
 def _keys_of(model: Table | Schema | Function | View) -> tuple[str, ...]:
     """Return the keys of the resources of a model and of its former names."""
-    former = former_names(model) if isinstance(model, Table) else ()
-    return tuple(map(resource_key, (model.qualified_name, *former)))
+    return tuple(map(resource_key, (model.qualified_name, *former_names(model))))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from delta_engine.aspects import kind_of
+from delta_engine.aspects.comparison import Model_co
 from delta_engine.deployment.definitions import (
     as_table,
     attempt_of,
@@ -43,10 +44,9 @@ from delta_engine.ownership.recorded import (
     Status,
     is_of_table,
     resource_key,
-    table_record,
 )
 from delta_engine.state.catalog_reader import former_names
-from delta_engine.state.states import CatalogState, TableState
+from delta_engine.state.states import CatalogState, TableState, former_name_of
 from delta_engine.state.table_queries import TableVersion
 from delta_engine.telemetry.context import command
 
@@ -258,25 +258,25 @@ def dependencies_of(definition: TableDefinition) -> tuple[str, ...]:
 
 
 def with_renamed(
-    records: Mapping[str, AnyRecord], former: QualifiedName, name: QualifiedName
+    records: Mapping[str, AnyRecord], former: SecurableName, name: SecurableName
 ) -> dict[str, AnyRecord]:
-    """Return records with a table's record, if any, under the table's new name.
+    """Return records with that of a table or view, if any, under its new name.
 
-    Foreign keys to it follow it, an assumption about Unity Catalog (docs/assumptions.md); no other platform renames
-    tables. An existing record under the new name stays, unless it holds only attempts.
+    Foreign keys to a table follow it, an assumption about Unity Catalog (docs/assumptions.md); no other platform
+    renames tables. An existing record under the new name stays, unless it holds only attempts.
     """
-    left: dict[str, AnyRecord] = {
-        key: redefined(record, lambda definition: pointing_at(name, former, definition))
-        if is_of_table(record)
-        else record
-        for key, record in records.items()
-    }
-    record, present = table_record(left, former), table_record(left, name)
-    left.pop(resource_key(former), None)
-    left = with_renamed_policies(left, former, name)
+    left = dict(records)
+    if isinstance(former, QualifiedName) and isinstance(name, QualifiedName):
+        left |= {
+            key: redefined(record, lambda definition: pointing_at(name, former, definition))
+            for key, record in records.items()
+            if is_of_table(record)
+        }
+        left = with_renamed_policies(left, former, name)
+    record, present = left.pop(resource_key(former), None), left.get(resource_key(name))
     if record is None or (present is not None and present.applied is not None):
         return left
-    renamed: AnyRecord = _renamed(record, name)
+    renamed = _renamed(record, name)
     if present is not None:
         renamed = unfinished(name, present.failure, attempted=present.attempts, earlier=renamed)
     return {**left, resource_key(name): renamed}
@@ -310,25 +310,26 @@ def _of_renamed(record: AnyRecord, name: PolicyName) -> AnyRecord:
 
 
 def with_settled_renames(
-    state: DeploymentState, models: Iterable[Table], observed: CatalogState
+    state: DeploymentState, models: Iterable[Securable], observed: CatalogState
 ) -> DeploymentState:
-    """Return a document whose records have the current names of their tables; the models name former names.
+    """Return a document whose records have the current names of tables and views; the models name former names.
 
-    A run can end between a rename and its record, and users rename tables by hand. Policies on a table that will be
-    renamed have the names that they get with it.
+    A run can end between a rename and its record, and users rename by hand. Policies on a table that will be renamed
+    have the names that they get with it.
     """
     records: Mapping[str, AnyRecord] = state.resources
     for model in models:
         name = model.qualified_name
         recorded = (former for former in former_names(model) if resource_key(former) in records)
         former = next(recorded, None)
-        if former is None or name.key not in observed.tables:
+        present = observed.of(name)
+        if former is None or present is None:
             continue
-        table = observed.table(name)
-        if table.exists and table.former_name is None:
+        pending = former_name_of(present)
+        if present.exists and pending is None:
             records = with_renamed(records, former, name)
-        elif table.former_name is not None:
-            records = with_renamed_policies(records, table.former_name, name)
+        elif isinstance(pending, QualifiedName) and isinstance(name, QualifiedName):
+            records = with_renamed_policies(records, pending, name)
     return state if records == state.resources else state.with_resources(records)
 
 
@@ -353,10 +354,8 @@ def remodelled(record: Recorded[Table], change: Callable[[Table], Table]) -> Rec
     return redefined(record, lambda definition: define(change(as_table(definition))))
 
 
-def redefined(
-    record: Recorded[Table], change: Callable[[TableDefinition], TableDefinition]
-) -> Recorded[Table]:
-    """Return a table's record with all of its definitions changed, and the checksum of the applied one."""
+def redefined(record: Recorded[Model_co], change: Callable[[Any], Any]) -> Recorded[Model_co]:
+    """Return a record with all of its definitions changed, and the checksum of the applied one."""
     attempts = tuple(_changed(model, attempt_of(model), change) for model in record.attempts)
     if record.applied is None:
         return replace(record, attempts=attempts)
@@ -371,14 +370,14 @@ def redefined(
         whole=whole,
         attempts=attempts,
         config_checksum=canonical_checksum(definition),
-        dependencies=dependencies_of(definition),
+        dependencies=dependencies_of(definition) if is_of_table(record) else record.dependencies,
     )
 
 
-def _changed_whole(
-    record: Recorded[Table], declared: TableDefinition, change: Callable[[TableDefinition], TableDefinition]
-) -> Kept[Table] | None:
+def _changed_whole(record: AnyRecord, declared: Any, change: Callable[[Any], Any]) -> Kept[Any] | None:
     assert record.whole is not None
+    if not is_of_table(record):
+        return _changed(record.whole, definition_of(record.whole), change)
     return kept_baseline(declared, baseline_of(declared, change(whole_definition(record.whole))))
 
 
@@ -387,13 +386,9 @@ def _changed(model: Kept[Any], definition: Any, change: Callable[[Any], Any]) ->
     return model if changed is definition else kept(changed)
 
 
-def _renamed(record: Recorded[Table], name: QualifiedName) -> Recorded[Table]:
-    renamed = redefined(
-        record,
-        lambda definition: msgspec.structs.replace(
-            definition, catalog=name.catalog, schema=name.schema, name=name.table
-        ),
-    )
+def _renamed(record: AnyRecord, name: SecurableName) -> AnyRecord:
+    names = dict(zip(kind_of(name).named_by, astuple(name), strict=True))
+    renamed = redefined(record, lambda definition: msgspec.structs.replace(definition, **names))
     return replace(renamed, name=name)
 
 
@@ -402,17 +397,17 @@ def without_resources(state: DeploymentState, keys: Collection[str]) -> Deployme
     return state.with_resources({key: record for key, record in state.resources.items() if key not in keys})
 
 
-def with_renamed_table(state: DeploymentState, old: QualifiedName, new: QualifiedName) -> DeploymentState:
-    """Return the document with a renamed table; raise `StateMismatchError` if it is unknown or the name is used."""
+def with_new_name(state: DeploymentState, old: SecurableName, new: SecurableName) -> DeploymentState:
+    """Return the document with a renamed record; raise `StateMismatchError` if it is unknown or the name is used."""
     old_key, new_key = resource_key(old), resource_key(new)
     if old_key not in state.resources:
         raise StateMismatchError(
-            f"it has no table {old}",
+            f"it has no {old.kind} {old}",
             way_out=f"{command('state list', state.environment.name)} shows what it has.",
         )
     if new_key in state.resources:
         raise StateMismatchError(
-            f"it has a table {new} already",
+            f"it has a {new.kind} {new} already",
             way_out=f"Forget that one first: {command(f'state rm {new}', state.environment.name)}.",
         )
     return state.with_resources(with_renamed(state.resources, old, new))

@@ -28,7 +28,7 @@ from delta_engine.drift.drifted_resources import (
     ComparedResource,
     UnmanagedPart,
 )
-from delta_engine.models import Part, QualifiedName, Securable, Table, View
+from delta_engine.models import Part, Securable, SecurableName, Table, View
 from delta_engine.models.nested_types import Path, all_differences, lower_path, paths_inside
 from delta_engine.models.types import DataType
 from delta_engine.ownership.recorded import AcceptedDrift, Recorded, resource_key
@@ -49,13 +49,13 @@ DriftKey: TypeAlias = tuple[str, str, str | None]
 
 @no_garbage_collection()
 def compared(
-    state: DeploymentState | None, observed: CatalogState, policy: Policy, models: Iterable[Table]
+    state: DeploymentState | None, observed: CatalogState, policy: Policy, models: Iterable[Securable]
 ) -> dict[str, ComparedResource]:
     """Compare every record with what exists, once, by resource key. Resources that were not read are left out.
 
     Args:
         policy: of the environment.
-        models: the declared tables. A table that one of them renames is compared under its former name.
+        models: the declared ones. What one of them renames is compared under its former name.
     """
     new_names, held = _pending_names(models), as_applied(policy)
     records = state.resources if state else {}
@@ -66,9 +66,9 @@ def compared(
         if record.applied is None or present is None:
             continue
         attempted = () if name.is_container else record.attempted  # an unfinished schema is not compared
-        if isinstance(present, TableState) and present.former_name is not None:
+        if isinstance(present, TableState | ViewState) and present.former_name is not None:
             if present.former_name.key != record.name.key:
-                continue  # the record of a table that is gone: another one gets its name
+                continue  # the record of what is gone: another table or view gets its name
             present = replace(present, former_name=None)
             again = records.get(resource_key(name))
             if again is not None:  # an unfinished run that renames it has its attempts under the new name
@@ -85,8 +85,8 @@ def compared(
     return resources
 
 
-def _pending_names(models: Iterable[Table]) -> dict[str, QualifiedName]:
-    """Return the new names of tables that models rename, by the keys of the resources."""
+def _pending_names(models: Iterable[Securable]) -> dict[str, SecurableName]:
+    """Return the new names of what models rename, by the keys of the resources."""
     return {resource_key(former): model.qualified_name for model in models for former in former_names(model)}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from delta_engine.actions import AlignTable, Create, Reversal, TablePlan, reversal_of
-from delta_engine.aspects.table_names import RenameTable
+from delta_engine.aspects import former_name
 from delta_engine.models import QualifiedName
 from delta_engine.ownership.recorded import AnyRecord, LastChange, is_of_table, resource_key
 from delta_engine.state.table_queries import TableVersionReader
@@ -62,7 +62,8 @@ def _needs_restore(align: AlignTable) -> bool:
 
 
 def _present_name(align: AlignTable) -> QualifiedName:
-    return next((rename.observed for rename in align.of_type(RenameTable)), align.table)
+    former = former_name(align)
+    return former if isinstance(former, QualifiedName) else align.table
 
 
 def _unfinished(table: QualifiedName, records: Mapping[str, AnyRecord]) -> LastChange | None:

@@ -63,7 +63,7 @@ def observe(
     models = without_done_renames(resolved(tables), state)
     records = table_records(state)
     undeclared = undeclared_tables(environment, models, last_models(records), is_partial=is_partial)
-    declared = environment.others if others is None else others
+    declared = without_done_renames(environment.others if others is None else others, state)
     retired = () if is_partial else undeclared_others(declared, state)
     reading = read_catalog(
         environment.reader,
@@ -75,7 +75,7 @@ def observe(
     )
     observed = with_recorded_tags(environment.without_others(reading.observed), state)
     models, observed = with_referenced_keys(environment, models, observed)
-    settled = state and with_settled_renames(state, models, observed)
+    settled = state and with_settled_renames(state, (*models, *declared), observed)
     left = [model.qualified_name for model in (*undeclared, *retired)]
     settled = settled and with_settled_creations(settled, left, observed, environment.planner.policy)
     records = table_records(settled)
@@ -86,7 +86,7 @@ def observe(
         loaded=state,
         state=settled,
         records=under_new_names(records, models, observed),
-        compared=compared(settled, observed, environment.planner.policy, models),
+        compared=compared(settled, observed, environment.planner.policy, (*models, *declared)),
         is_partial=is_partial,
         unreadable=tuple(
             refusal for refusal in reading.unreadable if (refusal.table or "").lower() not in attempted

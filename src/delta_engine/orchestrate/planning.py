@@ -13,6 +13,7 @@ from delta_engine.deployment.recorded_models import (
     declared_by,
     other_records,
     undeclared_others,
+    under_new_names,
 )
 from delta_engine.drift.comparison import may_be_renamed
 from delta_engine.drift.drifted_resources import (
@@ -130,7 +131,7 @@ def _planned(
     named = {
         planning_key(model.qualified_name) for model in (*environment.others, *(undo.created if undo else ()))
     }
-    others = other_records(basis.state)
+    others = under_new_names(other_records(basis.state), environment.others, basis.observed)
     if basis.is_partial:  # the rest is not known to be undeclared
         others = {key: record for key, record in others.items() if key in named}
     intent = Intent(

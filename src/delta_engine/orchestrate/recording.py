@@ -10,13 +10,12 @@ from types import MappingProxyType
 from typing import Final
 
 from delta_engine.actions.policy import ColumnOrder
-from delta_engine.aspects import redefines, with_definition
+from delta_engine.aspects import former_name, redefines, with_definition
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.renames import pending_renames
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import SetManaged, UnsetManaged
-from delta_engine.aspects.table_names import RenameTable
 from delta_engine.deployment.definitions import config_checksum, keep
 from delta_engine.deployment.document import ApplyActions, Checkpoint
 from delta_engine.deployment.recorder import RunRecorder
@@ -114,9 +113,9 @@ class Recording:
         self._redefined = {resource_key(change.name) for change in plan.changes if redefines(change)}
         self._others = {resource_key(model.qualified_name): model for model in planned.others}
         self._former_names = {
-            align.table.key: rename.observed
-            for align in plan.align_tables
-            for rename in align.of_type(RenameTable)
+            resource_key(align.name): former
+            for align in plan.alignments
+            if (former := former_name(align)) is not None
         }
         self._added = {
             align.table.key: {add.desired.key for add in align.of_type(ColumnAdd)}
@@ -373,13 +372,14 @@ class Recording:
         ):
             resources[key] = self.applied_other(name)
 
-    def rename(self, former: QualifiedName, table: QualifiedName) -> None:
-        """Move a table's record to the table's new name. The record of an earlier table of that name gives way."""
-        self._renamed.append((former, table))
-        gone = table_record(self._recorder.resources, table)
+    def rename(self, former: SecurableName, name: SecurableName) -> None:
+        """Move the record of a table or view to its new name. An earlier record of that name gives way."""
+        if isinstance(former, QualifiedName) and isinstance(name, QualifiedName):
+            self._renamed.append((former, name))
+        gone = self._recorder.resources.get(resource_key(name))
         if gone is not None and gone.applied is not None:
-            del self._recorder.resources[resource_key(table)]
-        self._recorder.resources = with_renamed(self._recorder.resources, former, table)
+            del self._recorder.resources[resource_key(name)]
+        self._recorder.resources = with_renamed(self._recorder.resources, former, name)
 
     def _under_taken_renames(self, model: Table, earlier: Recorded[Table]) -> Recorded[Table]:
         """Return a record under the names of columns and fields that the model has taken from other principals."""
@@ -429,8 +429,9 @@ class Recording:
         return whole
 
     def _record(self, outcome: AnyOutcome) -> None:
-        if is_of_table(outcome) and outcome.statements and outcome.name.key in self._former_names:
-            self.rename(self._former_names[outcome.name.key], outcome.name)  # the first statement
+        former = self._former_names.get(resource_key(outcome.name))
+        if former is not None and outcome.statements:
+            self.rename(former, outcome.name)  # the first statement
         if outcome.kind is OutcomeKind.DROPPED:  # no journal: the next run sees that it is gone
             self._outcomes.append(outcome)
             self._recorder.resources.pop(resource_key(outcome.name), None)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 from delta_engine.backends.sql_runner import query_each
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
-from delta_engine.models import Part, QualifiedName, Schema, SecurableName, Table, View, ViewName
+from delta_engine.models import Part, QualifiedName, Schema, Securable, SecurableName, Table, View, ViewName
 from delta_engine.models.functions import Function
 from delta_engine.models.parts import joined_grants
 from delta_engine.models.policies import AbacPolicy, PolicyName, PolicyScope, ScopeKind
@@ -257,9 +257,22 @@ def with_tables_read(
     return observed.with_tables(readable_snapshot(reader, [*missing.values()])[0]) if missing else observed
 
 
-def former_names(model: Table) -> tuple[QualifiedName, ...]:
-    """Return the whole names from which a model renames its table, the latest first."""
-    return tuple(replace(model.qualified_name, table=name) for name in model.renamed_from)
+@overload
+def former_names(model: Table) -> tuple[QualifiedName, ...]: ...
+
+
+@overload
+def former_names(model: Securable) -> tuple[SecurableName, ...]: ...
+
+
+def former_names(model: Securable) -> tuple[SecurableName, ...]:
+    """Return the whole names from which a model renames its table or view, the latest first."""
+    match model:
+        case Table():
+            return tuple(replace(model.qualified_name, table=name) for name in model.renamed_from)
+        case View():
+            return model.former_names
+    return ()
 
 
 def under_former_name(model: Table, former: QualifiedName) -> Table:

@@ -270,6 +270,11 @@ class CatalogState:
         return self.schema_states.get(name.key, ABSENT_SCHEMA if is_missing else None)
 
 
+def former_name_of(state: SecurableState | None) -> SecurableName | None:
+    """Return the name that a table or view still has, if its model renames it."""
+    return state.former_name if isinstance(state, TableState | ViewState) else None
+
+
 def has_tags(table: Table | TableState) -> bool:
     """Whether a table or one of its columns has tags, which policies (ABAC) may depend on."""
     return bool(table.tags) or any(column.tags for column in table.columns)

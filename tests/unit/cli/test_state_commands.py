@@ -192,7 +192,7 @@ def test_rm_and_mv(state: partial[Result], folder: Path) -> None:
     assert "unknown resource 'nope'" in unknown.stderr
     nameless = state("mv", "temp", "kept", "--yes")
     assert nameless.stderr == (
-        "refused: 'temp' is not a table's name. Write catalog.schema.table.\n"
+        "refused: 'temp' is not a table's name. Write catalog.schema.table, or view.catalog.schema.view.\n"
         "more: delta-engine explain invalid-command\n"
     )
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from delta_engine.actions.policy import NO_POLICY, Policy, Removed
+from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.codec import decode_state, encode_state
-from delta_engine.deployment.recorded_models import table_records
-from delta_engine.deployment.resources import (
-    with_renamed_table,
+from delta_engine.deployment.recorded_models import (
+    other_records,
+    table_records,
+    under_new_names,
+    without_done_renames,
 )
-from delta_engine.models import Column, ForeignKey, PrimaryKey, QualifiedName, Table
+from delta_engine.deployment.resources import applied_plain, with_new_name, with_settled_renames
+from delta_engine.drift.comparison import compared
+from delta_engine.models import Column, ForeignKey, PrimaryKey, QualifiedName, Table, View, ViewName
 from delta_engine.ownership.recorded import resource_key
-from tests.builders.deployment import deployment_state
+from delta_engine.state.states import CatalogState
+from delta_engine.state.view_states import ABSENT_VIEW, view_state_of
+from tests.builders.deployment import NOON, deployment_state
 from tests.builders.models import ORDERS, orders
 
 MODEL = orders(Column("id", "bigint"), Column("amount", "int"))
@@ -22,7 +30,7 @@ def test_foreign_keys_name_a_table_as_it_is_called_by_now() -> None:
     child = Table("dev", "silver", "items", [Column("id", "bigint")], foreign_keys=keys)
     parent = replace(MODEL, primary_key=PrimaryKey(["id"]), foreign_keys=(replace(keys[0], name="itself"),))
     name = QualifiedName("dev", "silver", "sales")
-    state = with_renamed_table(deployment_state(parent, child), ORDERS, name)
+    state = with_new_name(deployment_state(parent, child), ORDERS, name)
     declared_models = [record.declared for record in table_records(state).values()]
     assert [key.references for model in declared_models if model for key in model.foreign_keys] == [
         str(name),
@@ -38,5 +46,53 @@ def test_the_records_of_other_tables_are_as_they_were() -> None:
     key = resource_key(items.qualified_name)
     older = replace(state.resources[key], dependencies=())
     state = state.with_resources({**state.resources, key: older})
-    renamed = with_renamed_table(state, ORDERS, QualifiedName("dev", "silver", "sales"))
+    renamed = with_new_name(state, ORDERS, QualifiedName("dev", "silver", "sales"))
     assert renamed.resources[key] is older
+
+
+REVENUE = View("dev", "gold", "Revenue", "SELECT id FROM dev.silver.orders", grants={"bi": ["SELECT"]})
+INCOME = replace(REVENUE, view_name="Income", renamed_from=("Revenue",))
+VIEWS = deployment_state().with_resources(
+    {
+        "view.dev.gold.revenue": applied_plain(
+            REVENUE.qualified_name,
+            REVENUE,
+            at=NOON,
+            by="ana",
+            baseline=replace(REVENUE, query="SELECT orders.id FROM dev.silver.orders"),
+        )
+    }
+)
+
+
+def test_a_view_that_is_to_be_renamed_is_planned_and_compared_by_its_record() -> None:
+    pending = replace(view_state_of(REVENUE), former_name=REVENUE.qualified_name)
+    observed = CatalogState(tables={}, views={INCOME.key: pending})
+    records = under_new_names(other_records(VIEWS), [INCOME], observed)
+    assert records["view.dev.gold.income"].declared == replace(INCOME, renamed_from=())
+    planner = TablePlanner(Policy(removed_views=Removed.DROP))
+    plan = planner.plan([INCOME], observed, records)
+    (align,) = plan.alignments
+    assert plan.changes == (align,)
+    assert [type(action).__name__ for action in align.actions] == ["RenameView"]
+    (resource,) = compared(VIEWS, observed, NO_POLICY, [INCOME]).values()
+    assert (resource.name, resource.model_name, resource.changes) == (
+        REVENUE.qualified_name,
+        INCOME.qualified_name,
+        (),
+    )
+
+
+def test_the_record_of_a_renamed_view_has_its_new_name() -> None:
+    left = CatalogState(tables={}, views={INCOME.key: ABSENT_VIEW})
+    assert with_settled_renames(VIEWS, [INCOME], left) is VIEWS
+    done = CatalogState(tables={}, views={INCOME.key: view_state_of(INCOME)})
+    state = with_settled_renames(VIEWS, [INCOME], done)
+    ((key, record),) = state.resources.items()
+    assert (key, record.name) == ("view.dev.gold.income", ViewName("dev", "gold", "Income"))
+    assert record.declared == replace(INCOME, renamed_from=())
+    assert isinstance(record.baseline, View)
+    assert record.baseline.query == "SELECT orders.id FROM dev.silver.orders"
+    assert decode_state(encode_state(state), environment="test", where="the document").state == state
+    assert without_done_renames([INCOME], state) == (replace(INCOME, renamed_from=()),)
+    assert without_done_renames([INCOME], VIEWS) == (INCOME,)

@@ -21,7 +21,7 @@ from delta_engine.deployment.recorded_models import (
 from delta_engine.deployment.resources import (
     applied_plain,
     unfinished,
-    with_renamed_table,
+    with_new_name,
     without_resources,
 )
 from delta_engine.drift.status import compare_states, confirmed
@@ -251,7 +251,7 @@ def test_resources_are_forgotten_and_renamed() -> None:
     state = deployment_state(WORKED_MODEL)
     assert without_resources(state, [KEY]).resources == {}
     new = QualifiedName("dev", "gold", "Orders2")
-    renamed = with_renamed_table(state, ORDERS, new)
+    renamed = with_new_name(state, ORDERS, new)
     resource = renamed.resources["table.dev.gold.orders2"]
     assert list(renamed.resources) == ["table.dev.gold.orders2"]
     assert (str(resource.name), resource.dependencies) == ("dev.gold.Orders2", ("schema.dev.gold",))
@@ -259,10 +259,10 @@ def test_resources_are_forgotten_and_renamed() -> None:
     assert model.qualified_name == new
     assert resource.config_checksum != state.resources[KEY].config_checksum
     with pytest.raises(StateMismatchError, match=r"no table dev\.silver\.orders"):
-        with_renamed_table(renamed, ORDERS, new)
+        with_new_name(renamed, ORDERS, new)
     both = deployment_state(WORKED_MODEL, orders(name="other"))
     with pytest.raises(StateMismatchError, match="already"):
-        with_renamed_table(both, ORDERS, QualifiedName("dev", "silver", "other"))
+        with_new_name(both, ORDERS, QualifiedName("dev", "silver", "other"))
 
 
 @pytest.mark.parametrize(
