@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from delta_engine.aspects import FUNCTION_FACETS, SCHEMA_FACETS
+from delta_engine.aspects import FUNCTION_FACETS, SCHEMA_FACETS, VIEW_FACETS
 from delta_engine.aspects.facet import Facet
 from delta_engine.errors import SourceLocation
 from delta_engine.models import (
@@ -15,17 +16,21 @@ from delta_engine.models import (
     FunctionName,
     PolicyName,
     Schema,
+    SchemaMode,
     SchemaName,
     SecurableName,
+    View,
+    ViewName,
 )
 from delta_engine.state.function_states import FunctionState
 from delta_engine.state.policy_states import PolicyState
 from delta_engine.state.states import CatalogState, SchemaState, TableState
+from delta_engine.state.view_states import ViewState
 
 THE_CATALOG: Final = SourceLocation("the catalog")
 """The place that messages give for an imported model."""
 
-State = TypeVar("State", TableState, SchemaState, FunctionState, Column)
+State = TypeVar("State", TableState, SchemaState, FunctionState, ViewState, Column)
 
 
 def as_schema_model(name: SchemaName, state: SchemaState) -> Schema | None:
@@ -60,12 +65,26 @@ def as_policy_model(name: PolicyName, state: PolicyState) -> AbacPolicy:
     )
 
 
-def governed_models(governed: CatalogState) -> Iterator[Function | AbacPolicy]:
-    """Yield the models of the functions and policies of a snapshot, each sorted by key."""
+def as_view_model(name: ViewName, state: ViewState) -> View:
+    """Return a model that an existing view matches. Owner and grants are left out, as for tables.
+
+    A view that evolves has the comments of the columns that it reads.
+    """
+    arguments = imported_arguments(VIEW_FACETS, name, state)
+    if state.schema_mode is SchemaMode.EVOLUTION:
+        arguments["columns"] = [replace(column, comment="") for column in arguments["columns"]]
+    return View(name.catalog, name.schema, name.view, declared_at=THE_CATALOG, **arguments)
+
+
+def governed_models(governed: CatalogState) -> Iterator[Function | AbacPolicy | View]:
+    """Yield the models of the functions, policies and views of a snapshot, each sorted by key."""
     for key, function in sorted(governed.functions.items()):
         yield as_function_model(FunctionName(*key.split(".")), function)
     for key, policy in sorted(governed.policies.items()):
         yield as_policy_model(PolicyName.of_key(key), policy)
+    for key, view in sorted(governed.views.items()):
+        if view.exists:
+            yield as_view_model(ViewName(*key.split(".")), view)
 
 
 def imported_arguments(

@@ -416,7 +416,7 @@ COLUMNS_FACET: Facet[View, ViewState, tuple[ViewColumn, ...]] = Facet(
     meaning="what is documented of its columns: each with `name` and, where it has them, `comment` and `tags`",
     entry="column",
     constructor="ViewColumn",
-    imported=lambda _name, state: tuple(column for column in state.columns if column.tags),
+    imported=lambda _name, state: state.columns,
 )
 
 COLUMN_COMMENT_FACET: Facet[ViewColumn, ViewColumn, str] = Facet(

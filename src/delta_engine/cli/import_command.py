@@ -15,6 +15,7 @@ from delta_engine.cli.terminal import Context, ExitCode, print_note, status, ste
 if TYPE_CHECKING:
     from delta_engine.config.settings import Settings
     from delta_engine.errors import RefusedError
+    from delta_engine.state.catalog_reader import Other
 
 IMPORT_EPILOG: Final = (
     "Examples: delta-engine -e dev import dev.silver --to conf/models/silver.yml; delta-engine -e dev import dev "
@@ -44,7 +45,7 @@ def import_models(
         value(
             "--exclude",
             "GLOB",
-            "Leave out what matches: schemas, tables, functions, policies. Repeatable.",
+            "Leave out what matches: schemas, tables, functions, policies, views. Repeatable.",
         ),
     ] = None,
     output_format: Annotated[
@@ -81,7 +82,7 @@ def _import_to_file(
     from delta_engine.config.model_writer import python_models, yaml_models
     from delta_engine.config.settings import load_settings
     from delta_engine.errors import InvalidCommandError, raise_all
-    from delta_engine.orchestrate.import_folder import write_editor_files, write_new
+    from delta_engine.orchestrate.import_folder import write_editor_files, write_new, write_queries
     from delta_engine.orchestrate.importing import import_tables, scope_of
     from delta_engine.telemetry.visible import counted
 
@@ -105,7 +106,10 @@ def _import_to_file(
     if not imported.models:
         raise_all(imported.refusals)
     write = yaml_models if language is Language.YAML else python_models
-    text = write(imported.tables, settings.variables, (*imported.schemas, *imported.others))
+    others: Sequence[Other] = (*imported.schemas, *imported.others)
+    if path is not None:
+        others = write_queries(others, path, settings.variables)
+    text = write(imported.tables, settings.variables, others)
     if path is None:
         typer.echo(text, nl=False)
     else:

@@ -24,7 +24,7 @@ from delta_engine.config.model_text import (
 )
 from delta_engine.config.variables import escaped, spelled
 from delta_engine.config.yaml_text import indented, list_item, pair
-from delta_engine.models import Securable, Table
+from delta_engine.models import Securable, Table, View
 
 
 def yaml_models(
@@ -43,6 +43,11 @@ def yaml_models(
     return "\n".join(
         _yaml_list(key, [_yaml_model(model, variables) for model in models]) for key, models in lists
     )
+
+
+def query_text(view: View, variables: Mapping[str, str]) -> str:
+    """Return the content of a file that loads as the query of a view with these variables."""
+    return f"{spelled(view, catalog_text(view.catalog_name, variables)).query}\n"
 
 
 def python_models(

@@ -20,14 +20,14 @@ from typing import Final
 from delta_engine.config.conf_folder import environments
 from delta_engine.config.editor_files import editor_files, schema_line
 from delta_engine.config.loading import Declared, load_present
-from delta_engine.config.model_writer import yaml_models
+from delta_engine.config.model_writer import query_text, yaml_models
 from delta_engine.config.settings import Settings
 from delta_engine.config.whole_files import create_atomically, remove_unfinished_files, sync_folder
 from delta_engine.config.yaml_documents import MAX_BYTES
 from delta_engine.deployment.local_files import only_writer
 from delta_engine.errors import InvalidCommandError, RefusedError
-from delta_engine.models import AbacPolicy, QualifiedName, Table
-from delta_engine.models.constraints import Keyed, referenced_tables
+from delta_engine.models import AbacPolicy, QualifiedName, Securable, Table, View
+from delta_engine.models.constraints import referenced_tables
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.importing import (
     Imported,
@@ -35,9 +35,11 @@ from delta_engine.orchestrate.importing import (
     Targets,
     find_targets,
     read_models,
+    with_own_comments,
     with_short_keys,
 )
 from delta_engine.ownership.recorded import resource_key
+from delta_engine.sql.view_queries import read_relations
 from delta_engine.state.catalog_reader import Other
 from delta_engine.telemetry.visible import counted
 
@@ -119,7 +121,7 @@ def import_to_folder(
     present = load_present(folder.settings, [path.absolute() for path in files if path.is_file()])
     written = Declared(models=present, is_whole=False)
     declared = {table.key: table for table in written.tables}
-    present_keys = {resource_key(model.qualified_name) for model in present}
+    present_keys = {resource_key(model.qualified_name): model for model in present}
     names = [name for name in targets.names if name.key not in declared]
     others = [other for other in targets.others if resource_key(other.qualified_name) not in present_keys]
     report = FolderReport(
@@ -130,7 +132,7 @@ def import_to_folder(
     folder.path.mkdir(parents=True, exist_ok=True)
     with only_writer(folder.path):
         names = [*_free(names, folder, report)]
-        writer = _Writer(folder, report, declared, present_keys)
+        writer = _Writer(folder, report, present_keys)
         writer.awaited = {name.key for name in names}
         done = 0
         for batch in _batches(names):
@@ -156,6 +158,29 @@ def write_new(path: Path, text: str) -> None:
     sync_folder(path.parent)
 
 
+def write_queries(models: Iterable[Other], path: Path, variables: Mapping[str, str]) -> list[Other]:
+    """Write the queries of views to files beside a model file, and return the models, which name these files.
+
+    Raises:
+        InvalidCommandError: a file exists with another content.
+    """
+    return [_with_file(model, path, variables) if isinstance(model, View) else model for model in models]
+
+
+def _with_file(view: View, path: Path, variables: Mapping[str, str]) -> View:
+    name = f"views/{_stem(view.schema_name)}.{_stem(view.view_name)}.sql"
+    file, text = path.parent / name, query_text(view, variables)
+    if not file.is_file() or file.read_bytes() != text.encode():
+        try:
+            write_new(file, text)
+        except FileExistsError:
+            raise InvalidCommandError(
+                f"{file} exists, with another query than {view.qualified_name}",
+                way_out="Importing never overwrites files: move it away.",
+            ) from None
+    return replace(view, query_file=name)
+
+
 def write_editor_files(conf_dir: Path, notify: Callable[[str], None]) -> None:
     """Write what a project lacks of the files for editors; files that are there stay as they are."""
     project_dir = conf_dir.absolute().parent
@@ -166,23 +191,22 @@ def write_editor_files(conf_dir: Path, notify: Callable[[str], None]) -> None:
 
 
 class _Writer:
-    """Writes each file once it is known which tables its foreign keys reference.
+    """Writes each file once the tables are known that its foreign keys reference, and that its views read.
 
     Args:
-        declared: tables that are declared, by key.
-        present: the keys of the resources that are declared.
+        present: the models that are declared, by the keys of their resources.
 
     Attributes:
         awaited: the keys of the tables that were not read yet.
     """
 
-    def __init__(
-        self, folder: ModelFolder, report: FolderReport, declared: Mapping[str, Keyed], present: set[str]
-    ) -> None:
+    def __init__(self, folder: ModelFolder, report: FolderReport, present: Mapping[str, Securable]) -> None:
         self._folder = folder
         self._report = report
-        self._declared = {**declared}
         self._present = present
+        self._tables: dict[str, Table] = {}
+        self._views: dict[str, View] = {}
+        self._note(present.values())
         self._waiting: list[_File] = []
         self._folders: set[Path] = set()
         self.awaited: set[str] = set()
@@ -192,7 +216,7 @@ class _Writer:
         self._report.refusals += imported.refusals
         self._report.notes += imported.notes
         self.awaited -= {name.key for name in names}
-        self._declared |= {table.key: table for table in imported.tables}
+        self._note(imported.models)
         undeclared = [
             model
             for model in (*imported.schemas, *imported.others)
@@ -206,17 +230,32 @@ class _Writer:
         for written in {file.path.parent for file in ready} & self._folders:
             sync_folder(written)
 
+    def _note(self, models: Iterable[Securable]) -> None:
+        models = [*models]
+        self._tables |= {model.key: model for model in models if isinstance(model, Table)}
+        self._views |= {model.key: model for model in models if isinstance(model, View)}
+
     def finish(self) -> None:
         """Verify that no model is left unwritten."""
         assert not self._waiting, self._waiting
 
     def _is_ready(self, file: _File) -> bool:
         parents = {name.key for table in file.tables for name in referenced_tables(table)}
-        return parents.isdisjoint(self.awaited)
+        views = (model for model in file.others if isinstance(model, View))
+        read = {name.key for view in views for name in read_relations(view.query) or ()}
+        return self.awaited.isdisjoint(parents | read)
 
     def _write(self, file: _File) -> None:
-        tables = [with_short_keys(table, self._declared) for table in file.tables]
-        text = yaml_models(tables, self._folder.settings.variables, file.others)
+        tables = [with_short_keys(table, self._tables) for table in file.tables]
+        relations: Mapping[str, Table | View] = {**self._tables, **self._views}
+        variables = self._folder.settings.variables
+        try:
+            own = [with_own_comments(model, relations) for model in file.others]
+            others = write_queries(own, file.path, variables)
+        except InvalidCommandError as refusal:
+            self._report.refusals.append(refusal)
+            return
+        text = yaml_models(tables, variables, others)
         conf_dir = self._folder.conf_dir
         first = f"{schema_line(file.path, conf_dir)}\n" if conf_dir else ""
         data = f"{first}{text}".encode()

@@ -15,6 +15,7 @@ from delta_engine.aspects.existing_models import (
     imported_arguments,
 )
 from delta_engine.aspects.facet import Facet
+from delta_engine.config.body_files import text_key
 from delta_engine.config.settings import Settings
 from delta_engine.config.state_backend import DatabricksState
 from delta_engine.deployment.stores.databricks import HEADS, LOCKS
@@ -23,8 +24,6 @@ from delta_engine.models import (
     AbacPolicy,
     Column,
     ForeignKey,
-    Function,
-    FunctionName,
     PolicyName,
     QualifiedName,
     Schema,
@@ -32,13 +31,16 @@ from delta_engine.models import (
     Securable,
     SecurableName,
     Table,
+    View,
 )
 from delta_engine.models.constraints import Keyed, referenced_table
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.ownership.recorded import resource_key
+from delta_engine.sql.view_queries import read_relations
 from delta_engine.state.catalog_reader import (
     CatalogLister,
     Listing,
+    Other,
     bare_model,
     place_of,
     readable_snapshot,
@@ -78,14 +80,14 @@ class Targets:
 
     Args:
         names: sorted by name, so that the tables of a schema stand together.
-        others: the functions and policies of the schemas that the target names.
+        others: the functions, policies and views of the schemas that the target names.
         is_whole: whether the target names whole schemas, which are imported too.
         notes: what is left out on purpose.
         refusals: why schemas cannot be listed.
     """
 
     names: tuple[QualifiedName, ...]
-    others: tuple[Function | AbacPolicy, ...] = ()
+    others: tuple[Other, ...] = ()
     is_whole: bool = True
     notes: tuple[str, ...] = ()
     refusals: tuple[RefusedError, ...] = ()
@@ -97,7 +99,7 @@ class Imported:
 
     Args:
         schemas: of whole schemas, those that have a comment or tags.
-        others: the functions and policies.
+        others: the functions, policies and views.
         refusals: why tables are missing that the target names.
         notes: what is left out on purpose.
         declared: the number of tables that have a model already.
@@ -105,14 +107,14 @@ class Imported:
 
     tables: tuple[Table, ...]
     schemas: tuple[Schema, ...]
-    others: tuple[Function | AbacPolicy, ...]
+    others: tuple[Other, ...]
     refusals: tuple[RefusedError, ...]
     notes: tuple[str, ...] = ()
     declared: int = 0
 
     @property
-    def models(self) -> tuple[Table | Function | AbacPolicy, ...]:
-        """The models of tables, functions and policies."""
+    def models(self) -> tuple[Table | Other, ...]:
+        """The models of all but schemas."""
         return (*self.tables, *self.others)
 
 
@@ -147,10 +149,13 @@ def import_tables(
     if not imported.models and not imported.refusals:
         way_out = "; ".join(imported.notes)
         raise InvalidCommandError(f"{target} has no Delta tables", way_out=f"It has others: {way_out}.")
-    keyed = {model.key: model for model in (*declared.values(), *imported.tables) if isinstance(model, Table)}
+    models = (*declared.values(), *imported.tables, *imported.others)
+    keyed = {model.key: model for model in models if isinstance(model, Table)}
+    relations = {model.key: model for model in models if isinstance(model, Table | View)}
     return replace(
         imported,
         tables=tuple(with_short_keys(model, keyed) for model in imported.tables),
+        others=tuple(with_own_comments(model, relations) for model in imported.others),
         schemas=tuple(
             model for model in imported.schemas if resource_key(model.qualified_name) not in declared
         ),
@@ -259,6 +264,35 @@ def with_short_keys(model: Table, declared: Mapping[str, Keyed]) -> Table:
     return replace(model, foreign_keys=tuple(_shortened(model, key, declared) for key in model.foreign_keys))
 
 
+def with_own_comments(model: Other, relations: Mapping[str, Table | View]) -> Other:
+    """Return a view without the comments that the tables and views which it reads have too; any other model as it is.
+
+    The platform takes the comment of a column that the query returns unchanged. A comment of an unknown table is kept:
+    a model that repeats it changes nothing, and one that lacks it would lose it in another environment.
+
+    Args:
+        relations: the known tables and views, by key.
+    """
+    if not isinstance(model, View):
+        return model
+    inherited = {column.comment for source in _sources(model, relations) for column in source.columns}
+    columns = (
+        replace(column, comment="") if column.comment in inherited else column for column in model.columns
+    )
+    return replace(model, columns=tuple(column for column in columns if column.comment or column.tags))
+
+
+def _sources(view: View, relations: Mapping[str, Table | View]) -> Iterator[Table | View]:
+    """Yield what a view reads, directly and through other views, as far as it is known."""
+    waiting, read = [view], {view.key}
+    while waiting:
+        keys = {name.key for name in read_relations(waiting.pop().query) or ()} - read
+        read |= keys
+        for source in map(relations.__getitem__, keys & relations.keys()):
+            yield source
+            waiting += [source] if isinstance(source, View) else []
+
+
 def _shortened(model: Table, key: ForeignKey, declared: Mapping[str, Keyed]) -> ForeignKey:
     referenced = referenced_table(model.qualified_name, key)
     parent = declared.get(referenced.key) if referenced else None
@@ -309,15 +343,16 @@ _MOST_SHOWN: Final = 10
 def _chosen(target: str, catalog: str, lister: CatalogLister, listing: Listing, scope: Scope) -> Targets:
     """Return what a scope takes of a listing, with a note for each reason to leave something out."""
     schemas = [name for name in listing.schemas if _is_taken(SchemaName(catalog, name), scope)]
-    governed, unreadable = lister.governed_in(catalog, schemas)
+    governed, unreadable = lister.governed_in(catalog, schemas, listing.views)
     others = [*governed_models(governed)]
-    hidden = {other.qualified_name for other in others if isinstance(other, Function) and not other.body}
+    hidden: dict[SecurableName, str] = {
+        other.qualified_name: key for other in others if (key := text_key(other)) and not getattr(other, key)
+    }
     left: list[SecurableName] = [*listing.tables, *(other.qualified_name for other in others)]
     left = [name for name in left if name not in hidden]
-    not_tables = {**{QualifiedName(*name.parts): name.kind for name in listing.views}, **listing.others}
-    notes = [*_notes_on_others(not_tables, scope), *_notes_on_governed(governed, hidden)]
+    notes = [*_notes_on_others(listing.others, scope), *_notes_on_governed(governed, hidden)]
     unused = [
-        glob for glob in scope.exclude if not any(_matches(name, glob) for name in (*left, *not_tables))
+        glob for glob in scope.exclude if not any(_matches(name, glob) for name in (*left, *listing.others))
     ]
     notes += [f"--exclude {glob} matches nothing in {target}" for glob in unused]
     reasons: Sequence[tuple[Callable[[SecurableName], bool], str]] = (
@@ -351,13 +386,13 @@ def _is_taken(schema: SchemaName, scope: Scope) -> bool:
     return not any(matches_any(schema, [glob]) for glob in scope.exclude)
 
 
-def _notes_on_governed(governed: CatalogState, hidden: Iterable[FunctionName]) -> Iterator[str]:
-    """Yield which functions and policies are left out, and why."""
+def _notes_on_governed(governed: CatalogState, hidden: Mapping[SecurableName, str]) -> Iterator[str]:
+    """Yield which functions, policies and views are left out, and why."""
     reasons = {f"function {key}": f"it is {other.kind}" for key, other in governed.other_routines.items()}
     reasons |= {
         f"policy {PolicyName.of_key(key)}": other.reason for key, other in governed.other_policies.items()
     }
-    reasons |= {f"function {name}": "its body is hidden from you" for name in hidden}
+    reasons |= {f"{name.kind} {name}": f"its {key} is hidden from you" for name, key in hidden.items()}
     yield from (f"left out: {name}: {reason}" for name, reason in sorted(reasons.items()))
 
 

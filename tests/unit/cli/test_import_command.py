@@ -66,7 +66,7 @@ class Workspace:
             raise StatementError("a damaged log", sql=sql, error_class="DELTA_FAILED_READ_FILE")
         rows = [*self.catalog.run(sql)]
         if "information_schema.tables" in sql and rows:
-            view = {"table_type": "VIEW", "data_source_format": None, "table_name": None}
+            view = {"table_type": "MATERIALIZED_VIEW", "data_source_format": None, "table_name": None}
             rows += [{**rows[0], **view, "table_name": name} for name in self.views]
         if "information_schema.columns" in sql:
             return [row for row in rows if row["table_name"] not in self.unreadable]
@@ -178,12 +178,12 @@ def test_schemas_and_tables_are_left_out(workspace: Workspace) -> None:
     assert "information_schema" not in done.stderr
 
 
-def test_views_are_left_out_with_a_note(workspace: Workspace) -> None:
+def test_materialized_views_are_left_out_with_a_note(workspace: Workspace) -> None:
     workspace.views = [f"v_{number}" for number in range(12)]
     done = workspace.imports("--per", "table")
     assert done.code == 0
     assert "note: left out, no Delta tables: " in done.stderr
-    assert "v_0 (view), " in done.stderr
+    assert "v_0 (materialized view), " in done.stderr
     assert ", and 2 more\n" in done.stderr
 
 
