@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from delta_engine.actions import Align, Drop, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
@@ -52,6 +52,8 @@ class FunctionsFit:
 class NoCircularCalls:
     """No function calls itself, alone or in a circle."""
 
+    about: ClassVar = Function
+
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse each circle at its first function by name."""
         for function, (reason, way_out, *_) in cycle_problems(of_kind(Function, models)):
@@ -61,10 +63,12 @@ class NoCircularCalls:
 class FunctionsFitTheirUses:
     """Declared functions of masks and row filters take and return the types of the columns."""
 
+    about: ClassVar = Function
+
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse what Databricks refuses only when the table is read."""
         functions = {function.key: function for function in of_kind(Function, models)}
-        for table in of_kind(Table, models) if functions else ():
+        for table in of_kind(Table, models):
             for reason, way_out, column, _ in use_problems(table, functions):
                 yield model_refusal(table, reason, way_out, column)
 

@@ -67,6 +67,8 @@ class PoliciesFit:
 class PoliciesWithinLimits:
     """A catalog or a schema has at most 100 declared policies, a table 50."""
 
+    about: ClassVar = AbacPolicy
+
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse the first policy of a securable that has more."""
         for policy, (reason, way_out, *_) in too_many_policies(of_kind(AbacPolicy, models)):
@@ -79,6 +81,8 @@ class PoliciesMeetWell:
     An argument of a policy is one column that no other policy masks.
     """
 
+    about: ClassVar = AbacPolicy
+
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse what Databricks refuses only when the table is read (docs: "Policy evaluation")."""
         policies = of_kind(AbacPolicy, models)
@@ -90,6 +94,8 @@ class PoliciesMeetWell:
 
 class PoliciesFitTheirTables:
     """Declared functions of policies take and return the types of the columns that the conditions match."""
+
+    about: ClassVar = AbacPolicy
 
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse what Databricks refuses only when the table is read."""
@@ -105,7 +111,7 @@ def _protected(models: Sequence[Securable]) -> Iterator[tuple[Table, Mapping[str
     """Yield the tables in the scope of a declared policy, with the tags of their schemas."""
     scopes = {policy.scope for policy in of_kind(AbacPolicy, models)}
     schemas = of_kind(Schema, models)
-    for table in of_kind(Table, models) if scopes else ():
+    for table in of_kind(Table, models):
         if any(scope.covers(table.key) for scope in scopes):
             yield table, inherited_tags(table.qualified_name, schemas)
 
@@ -116,6 +122,7 @@ class DeclaredScopes:
 
     policies_on: Sequence[str] = ()
     needs_all_models: ClassVar[bool] = True
+    about: ClassVar = AbacPolicy
 
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse policies on securables of others: a policy reaches every table in its scope."""

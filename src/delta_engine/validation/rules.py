@@ -43,7 +43,8 @@ SomeModel = TypeVar("SomeModel", bound=Securable)
 class ModelRule(Protocol):
     """A check of declared models of all kinds.
 
-    A rule with `needs_all_models = True` judges only models of which no file was left out.
+    A rule with `needs_all_models = True` judges only models of which no file was left out, and one with
+    `about = Function` only models among which is a function.
     """
 
     def check(self, models: Sequence[Securable]) -> Iterable[InvalidModelError]:

@@ -182,8 +182,10 @@ class PlanValidator:
         self, models: Sequence[Securable], *, is_whole: bool = True
     ) -> Iterator[InvalidModelError]:
         """Yield every violation, rule by rule; with `is_whole=False`, some rules wait for the other models."""
+        kinds = {None, *map(type, models)}
         for rule in self._model_rules:
-            if is_whole or not getattr(rule, "needs_all_models", False):
+            is_ready = is_whole or not getattr(rule, "needs_all_models", False)
+            if is_ready and getattr(rule, "about", None) in kinds:
                 yield from rule.check(models)
 
     def plan_violations(self, plan: TablePlan, *, has_costs: bool = True) -> Iterator[UnsafePlanError]:
