@@ -87,11 +87,19 @@ def is_bare(value: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def shown_by(value: str) -> tuple[str, ...]:
-    """Return what a value tells: itself, and the column whose values it has where there are any."""
+def cases(value: str) -> tuple[str, ...]:
+    """Return what a value may be computed from: one alternative of each COALESCE, the first ones first."""
     tree = _tree(value)
-    first = [tree.this.sql(dialect=databricks_dialect())] if isinstance(tree, exp.Coalesce) else []
-    return (value, *filter(is_bare, first))
+    alternatives = tree.find(exp.Coalesce)
+    if alternatives is None:
+        return (value,)
+    texts = (
+        tree.transform(
+            lambda node: inner.copy() if node == alternatives else node  # noqa: B023  # called at once
+        ).sql(dialect=databricks_dialect())
+        for inner in (alternatives.this, *alternatives.expressions)
+    )
+    return tuple(dict.fromkeys(case for text in texts for case in cases(text)))
 
 
 def replaced(expression: str, values: Mapping[str, str]) -> str:
@@ -114,11 +122,14 @@ def _replaced(expression: str, values: tuple[tuple[str, str], ...]) -> str:
 
 
 def _normal(node: exp.Expr) -> exp.Expr:
-    """Return an expression without needless parentheses, and COALESCE without what never counts."""
+    """Return an expression without needless parentheses and casts, and COALESCE without what never counts."""
     match node:
         case exp.Paren(this=inner) if not isinstance(inner, exp.Binary):
             unwrapped: exp.Expr = inner.transform(_normal)
             return unwrapped
+        case exp.Cast(this=inner, to=exp.DataType(this=exp.DataType.Type.TEXT)):
+            text: exp.Expr = inner.transform(_normal)  # all columns that are filled hold texts
+            return text
         case exp.Coalesce():
             flat = [*dict.fromkeys(_alternatives(node))]
             kept: list[exp.Expr] = [value for value in flat if not isinstance(value, exp.Null)] or [

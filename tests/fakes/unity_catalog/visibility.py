@@ -17,7 +17,7 @@ from tests.fakes.unity_catalog.catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.policies import Policy
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.stored import Stored
-from tests.fakes.unity_catalog.stored_values import StoredValues, is_bare, origins, shown_by
+from tests.fakes.unity_catalog.stored_values import StoredValues, cases, is_bare, origins
 
 ALL_ROWS = "TRUE"
 NO_ROWS = "FALSE"
@@ -79,10 +79,13 @@ def facts(seen: View, stored: StoredValues | None = None) -> frozenset[Fact]:
         value, rows = sight.value, sight.rows
         if stored is not None:
             value, rows = stored.value_of(value), stored.value_of(rows)
-        if rows == NO_ROWS or not origins(value):
-            continue
-        learned |= {Fact(rows, origins(part), "" if is_bare(part) else part) for part in shown_by(value)}
-    return frozenset(learned)
+        if rows != NO_ROWS:
+            learned |= {_fact(rows, value), _fact(rows, cases(value)[0])}
+    return frozenset(fact for fact in learned if fact.origins)
+
+
+def _fact(rows: str, value: str) -> Fact:
+    return Fact(rows, origins(value), "" if is_bare(value) else value)
 
 
 def untold(now: frozenset[Fact], *sides: frozenset[Fact]) -> frozenset[Fact]:
@@ -91,6 +94,14 @@ def untold(now: frozenset[Fact], *sides: frozenset[Fact]) -> frozenset[Fact]:
 
 
 def _follows(fact: Fact, side: frozenset[Fact]) -> bool:
+    """Whether a side tells a fact, or each of the values that it may be computed from."""
+    parts = cases(fact.how) if fact.how else ()
+    return _is_told(fact, side) or (
+        len(parts) > 1 and all(_is_told(_fact(fact.rows, part), side) for part in parts)
+    )
+
+
+def _is_told(fact: Fact, side: frozenset[Fact]) -> bool:
     within = [told for told in side if told.rows in (ALL_ROWS, fact.rows)]
     if fact._replace(rows="") in [told._replace(rows="") for told in within]:
         return True
