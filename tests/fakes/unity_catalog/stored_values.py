@@ -123,31 +123,31 @@ def _replaced(expression: str, values: tuple[tuple[str, str], ...]) -> str:
 
 def _normal(node: exp.Expr) -> exp.Expr:
     """Return an expression without needless parentheses and casts, and COALESCE without what never counts."""
-    match node:
-        case exp.Paren(this=inner) if not isinstance(inner, exp.Binary):
-            unwrapped: exp.Expr = inner.transform(_normal)
-            return unwrapped
-        case exp.Cast(this=inner, to=exp.DataType(this=exp.DataType.Type.TEXT)):
-            text: exp.Expr = inner.transform(_normal)  # all columns that are filled hold texts
-            return text
-        case exp.Coalesce():
-            flat = [*dict.fromkeys(_alternatives(node))]
-            kept: list[exp.Expr] = [value for value in flat if not isinstance(value, exp.Null)] or [
-                exp.Null()
-            ]
-            return kept[0] if len(kept) == 1 else exp.Coalesce(this=kept[0], expressions=kept[1:])
+    if (inner := _wrapped(node)) is not None:
+        return inner.transform(_normal)
+    if isinstance(node, exp.Coalesce):
+        flat = [*dict.fromkeys(_alternatives(node))]
+        kept: list[exp.Expr] = [value for value in flat if not isinstance(value, exp.Null)] or [exp.Null()]
+        return kept[0] if len(kept) == 1 else exp.Coalesce(this=kept[0], expressions=kept[1:])
     return node
 
 
+def _wrapped(node: exp.Expr) -> exp.Expr | None:
+    """Return the value of needless parentheses, or of a cast to STRING: all columns that are filled hold texts."""
+    is_paren = isinstance(node, exp.Paren) and not isinstance(node.this, exp.Binary)
+    is_cast = isinstance(node, exp.Cast) and node.to.this is exp.DataType.Type.TEXT
+    inner: exp.Expr | None = node.this if is_paren or is_cast else None
+    return inner
+
+
 def _alternatives(node: exp.Expr) -> Iterable[exp.Expr]:
-    match node:
-        case exp.Paren(this=inner):
-            yield from _alternatives(inner)
-        case exp.Coalesce():
-            for value in (node.this, *node.expressions):
-                yield from _alternatives(value)
-        case _:
-            yield node.transform(_normal)
+    if (inner := _wrapped(node)) is not None:
+        yield from _alternatives(inner)
+    elif isinstance(node, exp.Coalesce):
+        for value in (node.this, *node.expressions):
+            yield from _alternatives(value)
+    else:
+        yield node.transform(_normal)
 
 
 def _assignments(sql: str) -> Mapping[str, str]:
