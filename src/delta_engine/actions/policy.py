@@ -24,9 +24,7 @@ class DestructiveKind(Enum):
     REPLACE_VIEW = "replace_view"  # loses properties that others set
     DROP_ROW_FILTER = "drop_row_filter"  # exposes rows
     DROP_COLUMN_MASK = "drop_column_mask"  # exposes values
-    CHANGE_PROTECTION = (
-        "change_protection"  # the function of a mask, a row filter or a policy computes something else
-    )
+    CHANGE_PROTECTION = "change_protection"  # a function computes something else, or a policy may hide less
     DROP_CONSTRAINT = "drop_constraint"  # an unmanaged one
     BACKFILL_COLUMN = "backfill_column"  # writes values into existing rows
     REWRITE_TABLE = "rewrite_table"  # rewrites all rows

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Requirement, Right
+from delta_engine.aspects.aspect import Aspect, Change, Requirement, Right
 from delta_engine.aspects.facet import (
     EXACT_TEXTS,
     NAMES,
@@ -34,6 +34,7 @@ from delta_engine.sql.policies import sql_create_policy
 from delta_engine.sql.string_literals import with_portable_literals
 from delta_engine.sql.tag_conditions import is_same_condition
 from delta_engine.state.policy_states import PolicyState
+from delta_engine.state.principals import ALL_ACCOUNT_USERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,33 @@ class ReplacePolicy:
         """Whether it does not only change the comment."""
         return self.parts != (COMMENT_FACET.key,)
 
+    @property
+    def released(self) -> tuple[str, ...]:
+        """The principals that it would no longer hide anything from, because of `to` or `except`."""
+        desired, observed = self.desired, self.observed
+        left = () if _names_everybody(desired.to) else _without(observed.to, desired.to)
+        return tuple(sorted({*left, *_without(desired.excepted, observed.excepted)}, key=str.lower))
+
+    @property
+    def loosened_parts(self) -> tuple[str, ...]:
+        """The keys of the parts besides principals whose change may show more."""
+        return tuple(part for part in self.parts if part not in _PRINCIPALS_OR_COMMENT)
+
 
 def needed_functions(policy: AbacPolicy) -> Iterator[FunctionName]:
     """Yield the function of a policy, if it has a whole name."""
     match function_parts(policy.protection.function):
         case (catalog, schema, function):
             yield FunctionName(catalog, schema, function)
+
+
+def _without(principals: Iterable[str], others: Iterable[str]) -> list[str]:
+    names = {*map(str.lower, others)}
+    return [principal for principal in principals if principal.lower() not in names]
+
+
+def _names_everybody(principals: Iterable[str]) -> bool:
+    return ALL_ACCOUNT_USERS in map(str.lower, principals)
 
 
 class PolicyMaskDefinition(OpenStruct, frozen=True, kw_only=True):
@@ -307,6 +329,8 @@ _PARTS: Final = (
     _part(COMMENT_FACET, described=shown_text, drift_kind=DriftKind.POLICY_COMMENT),
 )
 
+_PRINCIPALS_OR_COMMENT: Final = frozenset({TO_FACET.key, EXCEPT_FACET.key, COMMENT_FACET.key})
+
 ON_SCOPE: Final = Requirement(
     statement="CREATE POLICY",
     right=Right.MANAGE,
@@ -321,10 +345,22 @@ TO_DROP: Final = Requirement(
     source="DROP POLICY",
 )
 
-ASPECT: Aspect[ReplacePolicy, AbacPolicy, PolicyState] = definition_aspect(
+_DEFINITION: Final[Aspect[ReplacePolicy, AbacPolicy, PolicyState]] = definition_aspect(
     ReplacePolicy,
     _PARTS,
     {ReplacePolicy: replace(ON_SCOPE, statement="CREATE OR REPLACE POLICY")},
     name="policy definition",
     statements=lambda action: [sql_create_policy(action.desired, replaces=True)],
 )
+
+
+def _explain(action: ReplacePolicy) -> Iterator[Change]:
+    """Yield the changes, with the principals that see more."""
+    note = f"no longer hides anything from {', '.join(action.released)}" if action.released else ""
+    for change in _DEFINITION.explain(action):
+        is_of_principals = change.subject in (TO_FACET.key, EXCEPT_FACET.key)
+        yield replace(change, note=note) if is_of_principals else change
+        note = "" if is_of_principals else note
+
+
+ASPECT: Final = replace(_DEFINITION, explain=_explain)

@@ -146,7 +146,10 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
         "mask, a row filter or a policy uses them"
     ),
     Feature.FUNCTION_TAGS: "key by key, as those of tables",
-    Feature.POLICIES: "`policies:` in a model file, or `AbacPolicy`: replaced as a whole; dropped with `drop_policy`",
+    Feature.POLICIES: (
+        "`policies:` in a model file, or `AbacPolicy`: replaced as a whole, with consent (`change_protection`) if they "
+        "may hide less; dropped with `drop_policy`"
+    ),
     Feature.VIEWS: "`views:` in a model file, or `View`: ALTER VIEW, never replaced; dropped with `drop_view`",
     Feature.VIEW_COLUMN_COMMENTS: "set and cleared one by one, and set again when the query changes",
 }

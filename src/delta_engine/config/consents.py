@@ -39,14 +39,14 @@ _FORMS: Final[Mapping[str, str]] = {
 }
 """The keys that name what a change is about, each with the form of its value."""
 
-_SUBJECT_OF: Final = {
-    DestructiveKind.CHANGE_PROTECTION: FunctionName.kind,
-    DestructiveKind.DROP_FUNCTION: FunctionName.kind,
-    DestructiveKind.DROP_POLICY: PolicyName.kind,
-    DestructiveKind.DROP_VIEW: ViewName.kind,
-    DestructiveKind.REPLACE_VIEW: ViewName.kind,
+_SUBJECTS_OF: Final[Mapping[DestructiveKind, tuple[str, ...]]] = {
+    DestructiveKind.CHANGE_PROTECTION: (FunctionName.kind, PolicyName.kind),
+    DestructiveKind.DROP_FUNCTION: (FunctionName.kind,),
+    DestructiveKind.DROP_POLICY: (PolicyName.kind,),
+    DestructiveKind.DROP_VIEW: (ViewName.kind,),
+    DestructiveKind.REPLACE_VIEW: (ViewName.kind,),
 }
-"""The key of the kinds of change that are not about tables."""
+"""The keys, one of which the kinds of change have that are not about tables."""
 
 _NAMES: Final[Mapping[str, Callable[..., SecurableName]]] = {
     name.kind: name for name in (QualifiedName, FunctionName, ViewName)
@@ -63,9 +63,9 @@ class _Consent(msgspec.Struct):
         reason: why the change may be made; the plan shows it.
         expires: the last day of the entry; it ends at midnight UTC after it.
         table: the table, `catalog.schema.table`. Takes variables.
-        function: the function, `catalog.schema.function`, for `change_protection` and `drop_function`. Takes variables.
+        function: the function, `catalog.schema.function`, for `change_protection` or `drop_function`. Takes variables.
         policy: the kind and name of the policy's scope, and its name, such as `schema.dev.sales.mask_pii`, for
-            `drop_policy`. Takes variables.
+            `change_protection` and `drop_policy`. Takes variables.
         view: the view, `catalog.schema.view`, for `drop_view` and `replace_view`. Takes variables.
         column: the column, or the dotted path of a field inside one; without it, all of the table. For `drop_column`,
             `drop_column_mask` and `backfill_column`.
@@ -153,11 +153,12 @@ def _check(document: Document, path: DocumentPath, entry: _Consent, environments
         raise document.error(
             (*path, "reason"), "a consent needs a reason", "Write why, for readers of the plan."
         )
-    subject = _SUBJECT_OF.get(entry.kind, QualifiedName.kind)
-    for key in _FORMS:
-        if (getattr(entry, key) is None) is (key == subject):
-            reason = f"consent to {entry.kind.value} names a {subject}"
-            raise document.error(path, reason, f"Write {subject}: {_FORMS[subject]}.")
+    subjects = _SUBJECTS_OF.get(entry.kind, (QualifiedName.kind,))
+    named = [key for key in _FORMS if getattr(entry, key) is not None]
+    if len(named) != 1 or named[0] not in subjects:
+        reason = f"consent to {entry.kind.value} names a {' or a '.join(subjects)}"
+        forms = " or ".join(f"{subject}: {_FORMS[subject]}" for subject in subjects)
+        raise document.error(path, reason, f"Write {forms}.")
     for key, value, kinds in (("column", entry.column, _OF_COLUMNS), ("key", entry.key, OF_KEYS)):
         if value is not None and entry.kind not in kinds:
             reason = f"{key} does not narrow consent to {entry.kind.value}"
@@ -176,7 +177,7 @@ def _check(document: Document, path: DocumentPath, entry: _Consent, environments
 def _subject(
     document: Document, path: DocumentPath, entry: _Consent, variables: Mapping[str, str]
 ) -> SecurableName:
-    key = _SUBJECT_OF.get(entry.kind, QualifiedName.kind)
+    key = next(key for key in _FORMS if getattr(entry, key) is not None)
     place = (*path, key)
     name = substitute(getattr(entry, key).strip(), variables, document.location(place))
     try:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 from delta_engine.actions import Align, Drop, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects.function_definition import ReplaceFunction
+from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.aspects.policy_reach import function_key
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Function, FunctionLanguage, FunctionName, Parameter, Securable, Table
@@ -74,18 +75,39 @@ class FunctionsFitTheirUses:
 
 
 class NoUnallowedProtectionChanges:
-    """Another body of a function that masks, row filters or policies use needs consent: readers see something else."""
+    """Another body of a function in use, and a policy that may hide less, need consent: readers see something else.
+
+    Masks, row filters and policies use functions. A policy hides no less if it only gets more principals in `to`, or
+    fewer in `except`.
+    """
 
     @of_each_alignment
     def check(self, align: Align[Any], policy: Policy) -> Iterator[Problem]:
-        """Refuse such bodies without consent, and name the columns and tables."""
+        """Refuse such changes without consent, and name the columns and tables, or the principals."""
         kind = DestructiveKind.CHANGE_PROTECTION
-        for replaced in align.of_type(ReplaceFunction):
-            places = [str(use) for use in replaced.uses if use.is_before and use.is_after]
-            if places and replaced.changes_body and not policy.allows(kind, align.name):
-                reason = f"its other body would change what readers see of {_listed(places)}"
-                needed = (NeededConsent(kind=kind, table=align.name),)
-                yield Problem(reason, f"Allow it: {consent(kind, align.name)}", needed=needed)
+        if policy.allows(kind, align.name):
+            return
+        for reason in (*_other_bodies(align), *_looser_policies(align)):
+            needed = (NeededConsent(kind=kind, table=align.name),)
+            yield Problem(reason, f"Allow it: {consent(kind, align.name)}", needed=needed)
+
+
+def _other_bodies(align: Align[Any]) -> Iterator[str]:
+    for replaced in align.of_type(ReplaceFunction):
+        places = [str(use) for use in replaced.uses if use.is_before and use.is_after]
+        if places and replaced.changes_body:
+            yield f"its other body would change what readers see of {_listed(places)}"
+
+
+def _looser_policies(align: Align[Any]) -> Iterator[str]:
+    for replaced in align.of_type(ReplacePolicy):
+        reasons = []
+        if replaced.released:
+            reasons.append(f"it would no longer hide anything from {', '.join(replaced.released)}")
+        if parts := " and ".join(replaced.loosened_parts):
+            reasons.append(f"its other {parts} may show its principals more")
+        if reasons:
+            yield ", and ".join(reasons)
 
 
 class NoChangedSignatures:

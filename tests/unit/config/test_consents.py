@@ -62,6 +62,7 @@ consents:
   - {kind: drop_function, function: dev.gov.mask, reason: r, expires: 2026-12-31}
   - {kind: drop_policy, policy: "schema.${catalog}.sales.mask_pii", reason: r, expires: 2026-12-31}
   - {kind: drop_policy, policy: catalog.dev.mask.all, reason: r, expires: 2026-12-31}
+  - {kind: change_protection, policy: "schema.${catalog}.sales.mask_pii", reason: r, expires: 2026-12-31}
 """
 
 
@@ -72,9 +73,10 @@ def test_entries_name_functions_and_policies(tmp_path: Path) -> None:
         FunctionName("dev", "gov", "mask"),
         PolicyName(PolicyScope("schema", "dev.sales"), "mask_pii"),
         PolicyName(PolicyScope("catalog", "dev"), "mask.all"),
+        PolicyName(PolicyScope("schema", "dev.sales"), "mask_pii"),
     ]
     needed = NeededConsent(kind=DestructiveKind.CHANGE_PROTECTION, table=FunctionName("dev", "gov", "mask"))
-    assert [consent.covers(needed) for consent in consents] == [True, False, False, False]
+    assert [consent.covers(needed) for consent in consents] == [True, False, False, False, False]
     table = NeededConsent(kind=DestructiveKind.DROP_TABLE, table=QualifiedName("dev", "gov", "mask"))
     assert not any(consent.covers(table) for consent in consents)
 
@@ -87,11 +89,12 @@ def test_needed_entries_of_functions_and_policies_are_written(tmp_path: Path, is
     needed = [
         *(NeededConsent(kind=kind, table=name) for kind in kinds),
         NeededConsent(kind=DestructiveKind.DROP_POLICY, table=policy),
+        NeededConsent(kind=DestructiveKind.CHANGE_PROTECTION, table=replace(policy, policy="rows")),
     ]
     if is_folder:
         (tmp_path / "consents").mkdir()
     files = WRITER.edited_files(tmp_path, needed)
-    assert len(files) == (2 if is_folder else 1)
+    assert len(files) == (3 if is_folder else 1)
     text = "".join(files.values())
     assert "    function: ${catalog}.gov.mask\n" in text
     assert "    policy: table.${catalog}.sales.orders.mask_pii\n" in text
@@ -109,6 +112,10 @@ def test_needed_entries_of_functions_and_policies_are_written(tmp_path: Path, is
         (
             "kind: drop_function, table: a.b.c",
             "consent to drop_function names a function. Write function: catalog.",
+        ),
+        (
+            "kind: change_protection, table: a.b.c",
+            "consent to change_protection names a function or a policy. Write function: catalog.",
         ),
         (
             "kind: drop_table, function: a.b.c",

@@ -134,6 +134,28 @@ def test_a_policy_is_dropped_with_consent(project: CatalogProject) -> None:
     assert project.catalog.policies == []
 
 
+def test_a_policy_that_hides_less_needs_consent(project: CatalogProject) -> None:
+    tagged = table(f"mask: {MASK}, tags: {{pii: email}}")
+
+    def change(**parts: str) -> None:
+        declare(project, tagged, functions=function(), policies=policy(**parts))
+
+    change(to="[sales]")
+    project.sync()
+    change()  # it hides more
+    project.sync()
+    change(**{"except": "[hr]"})
+    message = refused(project)
+    assert (
+        "policy mask_pii on schema dev.silver: it would no longer hide anything from hr. Allow it" in message
+    )
+    assert "--allow change_protection:schema.dev.silver.mask_pii for one run" in message
+    assert "no longer hides anything from hr" in project.run("plan").stdout
+    project.sync("--allow change_protection:schema.dev.silver.mask_pii")
+    change(**{"except": "[hr]", "when": "has_tag('open')"})
+    assert "its other when may show its principals more" in refused(project)
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

@@ -81,6 +81,20 @@ def test_a_plan_shows_what_a_new_function_and_policy_do() -> None:
     ]
 
 
+def test_a_plan_names_the_principals_that_see_more() -> None:
+    def changed(former: AbacPolicy, *parts: str) -> list[str]:
+        replaced = ReplacePolicy(PII, policy_state_of(former), parts)
+        return tree(Align(PII.qualified_name, (replaced,)))[1:]
+
+    assert changed(replace(PII, excepted=()), "except") == [
+        "    └── + except: hr  [breaks readers]  no longer hides anything from hr"
+    ]
+    assert changed(replace(PII, to=("account users", "jo"), excepted=("ann",)), "to", "except") == [
+        "    ├── ~ to: account users, jo → account users  [breaks readers]  no longer hides anything from hr",
+        "    └── ~ except: ann → hr  [breaks readers]",
+    ]
+
+
 def test_a_plan_shows_what_changes_and_goes() -> None:
     assert tree(*CHANGED) == [
         "├── ~ function dev.governance.mask_email",

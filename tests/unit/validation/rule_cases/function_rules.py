@@ -2,9 +2,17 @@
 
 from delta_engine.actions import Drop, TablePlan
 from delta_engine.aspects.function_definition import FunctionUse
-from delta_engine.models import Column, ColumnMask, Parameter, RowFilter
+from delta_engine.models import Column, ColumnMask, Parameter, PolicyMask, RowFilter
 from delta_engine.validation import function_rules
-from tests.unit.validation.rule_cases.subjects import ID, ModelCase, PlanCase, function, model, replaced
+from tests.unit.validation.rule_cases.subjects import (
+    ID,
+    ModelCase,
+    PlanCase,
+    function,
+    model,
+    replaced,
+    replaced_policy,
+)
 
 MAIL = Column("mail", "string", mask=ColumnMask("governance.mask_email"))
 
@@ -64,6 +72,21 @@ PLAN_CASES: list[PlanCase] = [
         function_rules.NoUnallowedProtectionChanges(),
         replaced(*MANY, parameters=[Parameter("email", "string", default="'x'")]),
         replaced(LEAVES, ARRIVES, body="lower(email)"),
+    ),
+    (
+        function_rules.NoUnallowedProtectionChanges(),
+        replaced_policy(excepted=["hr", "ann"], to=["sales"]),
+        replaced_policy(to=["account users", "jo"], comment="c"),
+    ),
+    (
+        function_rules.NoUnallowedProtectionChanges(),
+        replaced_policy(when="has_tag('open')", match={"mail": "has_tag('pii')"}),
+        replaced_policy(comment="Hides mail addresses"),
+    ),
+    (
+        function_rules.NoUnallowedProtectionChanges(),
+        replaced_policy(protection=PolicyMask("dev.governance.stars", "mail"), excepted=["hr"]),
+        replaced_policy({"excepted": ["hr", "ann"], "to": ["hr", "sales"]}, excepted=["ANN"]),
     ),
     (
         function_rules.NoChangedSignatures(),

@@ -1,7 +1,8 @@
 """What the cases of the rules are about: `dev.silver.orders` and what protects it, declared at `models.yml:7`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from delta_engine.actions import Action, Align, AlignTable, TablePlan
@@ -21,6 +22,7 @@ from delta_engine.models import (
     Table,
 )
 from delta_engine.state.function_states import function_state_of
+from delta_engine.state.policy_states import policy_state_of
 from delta_engine.validation.rules import ModelRule, PlanRule
 from tests.builders.models import ORDERS
 
@@ -67,6 +69,13 @@ def replaced(*uses: FunctionUse, **changes: Any) -> TablePlan:
     (action,) = diff(Comparison.of(desired, observed))
     assert isinstance(action, ReplaceFunction)
     return TablePlan((Align(desired.qualified_name, (replace(action, uses=uses),), HERE),))
+
+
+def replaced_policy(former: Mapping[str, Any] = MappingProxyType({}), **changes: Any) -> TablePlan:
+    """Return a plan that replaces `mask_pii`; the model has the changes, and the catalog those of `former`."""
+    desired = policy(**changes)
+    (action,) = diff(Comparison.of(desired, policy_state_of(policy(**former))))
+    return TablePlan((Align(desired.qualified_name, (action,), HERE),))
 
 
 def aligned(*actions: Action) -> TablePlan:
