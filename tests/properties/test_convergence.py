@@ -279,7 +279,7 @@ def test_what_a_run_that_died_anywhere_did_goes_with_its_models(scenario: Scenar
             catalog.run(f"GRANT SELECT ON TABLE {name} TO `them`")
         plan = interrupted_sync(catalog, goal, remembered(start), statements)
         state = deployment_state(*resolved(start))
-        attempted = attempted_by(plan, resolved(goal), (), state.resources)
+        attempted = attempted_by(plan, resolved(goal), state.resources)
         tables = {
             key.partition(".")[2]: tuple(kept.model for kept in attempts)
             for key, attempts in attempted.items()

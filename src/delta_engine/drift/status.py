@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from delta_engine import aspects
-from delta_engine.actions import Align, AlignTable, Create, TablePlan
+from delta_engine.actions import Align, AlignTable, Create, SecurableChange, TablePlan
 from delta_engine.actions.drift_policy import DELETIONS, DriftKind
 from delta_engine.actions.policy import Ownership, Policy, as_applied
 from delta_engine.aspects.aspect import Change, Sign
@@ -212,29 +212,28 @@ def with_accepted_drift(
 
 
 def attempted_by(
-    plan: TablePlan, models: Iterable[Table], others: Iterable[Other], records: Mapping[str, AnyRecord]
+    plan: TablePlan, models: Iterable[Securable], records: Mapping[str, AnyRecord]
 ) -> Mapping[str, tuple[Kept[Any], ...]]:
     """Return the models that a run applies, and the recorded ones under new column names, by resource key."""
     by_key = {resource_key(model.qualified_name): model for model in models}
-    aligned = {resource_key(align.table): align for align in plan.align_tables}
-    changed = {*aligned, *(resource_key(create.table) for create in plan.create_tables)} & by_key.keys()
-    changed_others = {
-        resource_key(change.name)
+    changes = {
+        resource_key(change.name): change
         for change in plan.changes
         if isinstance(change, Align) or (isinstance(change, Create) and not change.name.is_container)
     }
-    tables = {
-        key: (
-            keep_attempt(_intended(by_key[key], aligned.get(key))),
-            *_renamed(aligned.get(key), records.get(key)),
-        )
-        for key in sorted(changed)
+    return {
+        key: tuple(_attempts(by_key[key], changes[key], records.get(key)))
+        for key in sorted(changes.keys() & by_key.keys())
     }
-    return tables | {
-        resource_key(other.qualified_name): (keep(other),)
-        for other in others
-        if resource_key(other.qualified_name) in changed_others
-    }
+
+
+def _attempts(model: Securable, change: SecurableChange, earlier: AnyRecord | None) -> Iterator[Kept[Any]]:
+    if not isinstance(model, Table):
+        yield keep(model)
+        return
+    align = change if isinstance(change, AlignTable) else None
+    yield keep_attempt(_intended(model, align))
+    yield from _renamed(align, earlier)
 
 
 def _intended(model: Table, align: AlignTable | None) -> Table:

@@ -238,7 +238,7 @@ def _verify(
     Returns:
         The keys of the resources that are as planned, none once the run is stopped; and why none is.
     """
-    changed, others = recording.applied_of(planned.intent.tables), recording.replaced_others(planned.others)
+    changed, others = recording.completed(planned.intent.tables), recording.completed(planned.others)
     versions = run.environment.versions
     if not (changed or others) or versions is None:
         return frozenset(), ""
@@ -254,7 +254,7 @@ def _verify(
         recording.doubt(changed, unverified)
         run.recorder.warn(unverified)
         return frozenset(), unverified
-    verified = recording.confirm(changed, reread) | recording.confirm_others(others, reread)
+    verified = recording.confirm((*changed, *others), reread)
     return verified, "" if verified or not changed else NOT_SHOWN_YET
 
 

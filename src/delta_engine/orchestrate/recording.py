@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from delta_engine.actions.policy import ColumnOrder
 from delta_engine.aspects import former_name, redefines, with_definition
@@ -46,6 +46,7 @@ from delta_engine.models import (
     Part,
     QualifiedName,
     SchemaName,
+    Securable,
     SecurableName,
     Table,
 )
@@ -66,6 +67,8 @@ from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from delta_engine.telemetry.logs import log
+
+_Model = TypeVar("_Model", bound=Securable)
 
 _NOT_READ_AGAIN: Final = "it was not read again after the apply"
 
@@ -98,7 +101,7 @@ class Recording:
         on_outcome: OnTable,
     ) -> None:
         plan = planned.plan
-        self.attempted = attempted_by(plan, planned.models, planned.others, recorder.resources)
+        self.attempted = attempted_by(plan, (*planned.models, *planned.others), recorder.resources)
         self.changes = changes
         self.earlier: dict[str, Recorded[Table]] = {}
         self._recorder = recorder
@@ -112,6 +115,7 @@ class Recording:
         self._tables = {model.key: model for model in planned.models}
         self._redefined = {resource_key(change.name) for change in plan.changes if redefines(change)}
         self._others = {resource_key(model.qualified_name): model for model in planned.others}
+        self._intended = {resource_key(model.qualified_name): model for model in self._intent.others}
         self._former_names = {
             resource_key(align.name): former
             for align in plan.alignments
@@ -162,20 +166,22 @@ class Recording:
                 version = replace(version, table_id=version.table_id or record.delta_table_id)
                 self._recorder.resources[record.key] = with_version(record, version, record.created_at)
 
-    def applied_of(self, models: Iterable[Table]) -> list[Table]:
-        """Return the planned models whose tables this run has changed completely."""
+    def completed(self, models: Iterable[_Model]) -> list[_Model]:
+        """Return the planned tables that this run has changed completely, and others with a definition that it set."""
         done = {
-            outcome.name.key
-            for outcome in of_tables(self._outcomes)
-            if outcome.failure is None and outcome.kind is not OutcomeKind.DROPPED
+            resource_key(outcome.name)
+            for outcome in self._outcomes
+            if outcome.failure is None
+            and outcome.kind is not OutcomeKind.DROPPED
+            and (is_of_table(outcome) or resource_key(outcome.name) in self._redefined)
         }
-        return [model for model in models if model.key in done]
+        return [model for model in models if resource_key(model.qualified_name) in done]
 
-    def confirm(self, models: Sequence[Table], observed: CatalogState) -> frozenset[str]:
+    def confirm(self, models: Iterable[Securable], observed: CatalogState) -> frozenset[str]:
         """Compare what was just applied with a second read, and record a difference as lag.
 
         Args:
-            models: those of `applied_of`.
+            models: those of `completed`.
 
         Returns:
             The keys of the verified resources.
@@ -183,19 +189,14 @@ class Recording:
         resources = self._recorder.resources
         verified = set()
         for model in models:
-            key = resource_key(model.qualified_name)
-            earlier = self.earlier.get(key)
-            resources[key] = confirmed(
-                self._table(model.qualified_name),
-                model,
-                observed.table(model.qualified_name),
-                earlier=earlier,
-                ordered=self.ordered(model, earlier),
-                added=self._added.get(model.key, ()),
-                policy=self._intent.policy,
-            )
-            if resources[key].status is Status.HEALTHY:
-                verified.add(key)
+            record: AnyRecord
+            if isinstance(model, Table):
+                record = self._confirmed_table(model, observed)
+            else:
+                record = self._confirmed_other(model, observed)
+            resources[record.key] = record
+            if record.status is Status.HEALTHY:
+                verified.add(record.key)
         return frozenset(verified)
 
     def doubt(self, models: Sequence[Table], reason: str) -> None:
@@ -267,33 +268,6 @@ class Recording:
         for model in models:
             record = self.applied_other(model.qualified_name, model)
             self._recorder.resources[record.key] = record
-
-    def confirm_others(self, models: Iterable[Other], observed: CatalogState) -> frozenset[str]:
-        """Record how a second read shows functions and policies that this run has replaced.
-
-        Args:
-            models: those of `replaced_others`.
-
-        Returns:
-            The keys of the verified resources.
-        """
-        resources, verified = self._recorder.resources, set()
-        intended = {resource_key(model.qualified_name): model for model in self._intent.others}
-        for model in models:
-            key, name = resource_key(model.qualified_name), model.qualified_name
-            earlier = self._former.get(key)
-            is_again = earlier is not None and earlier.applied == resources[key].applied
-            before = None if is_again else self._observed.of(name)
-            resources[key] = confirmed_other(resources[key], model, intended[key], before, observed.of(name))
-            if resources[key].status is Status.HEALTHY:
-                verified.add(key)
-        return frozenset(verified)
-
-    def replaced_others(self, models: Iterable[Other]) -> list[Other]:
-        """Return the functions and policies that this run has created or replaced completely."""
-        done = {resource_key(outcome.name) for outcome in self._outcomes if outcome.failure is None}
-        keys = done & self._redefined
-        return [model for model in models if resource_key(model.qualified_name) in keys]
 
     def adopt(
         self, models: Sequence[Table], versions: Mapping[str, TableVersion] = MappingProxyType({})
@@ -475,6 +449,26 @@ class Recording:
             attempted=self.attempted.get(key, ()) if _is_touched(name, outcome) else (),
             earlier=self._recorder.resources.get(key),
         )
+
+    def _confirmed_table(self, model: Table, observed: CatalogState) -> Recorded[Table]:
+        name = model.qualified_name
+        earlier = self.earlier.get(resource_key(name))
+        return confirmed(
+            self._table(name),
+            model,
+            observed.table(name),
+            earlier=earlier,
+            ordered=self.ordered(model, earlier),
+            added=self._added.get(model.key, ()),
+            policy=self._intent.policy,
+        )
+
+    def _confirmed_other(self, model: Other, observed: CatalogState) -> AnyRecord:
+        name, key = model.qualified_name, resource_key(model.qualified_name)
+        record, earlier = self._recorder.resources[key], self._former.get(key)
+        is_again = earlier is not None and earlier.applied == record.applied
+        before = None if is_again else self._observed.of(name)
+        return confirmed_other(record, model, self._intended[key], before, observed.of(name))
 
     def _table(self, name: QualifiedName) -> Recorded[Table]:
         record = table_record(self._recorder.resources, name)

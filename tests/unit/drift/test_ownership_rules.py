@@ -248,9 +248,9 @@ def test_a_rename_of_an_unrecorded_table_is_attempted_too() -> None:
     model = orders(Column("new", "int", renamed_from="old"))
     table = observed(Column("old", "int"), properties={"delta.columnMapping.mode": "name"})
     plan = TablePlanner().plan([model], catalog_of([model], table))
-    assert attempted_by(plan, [model], [], {}) == {resource_key(ORDERS): (kept(define_attempt(model)),)}
+    assert attempted_by(plan, [model], {}) == {resource_key(ORDERS): (kept(define_attempt(model)),)}
     resources = {resource_key(ORDERS): applied(orders(Column("old", "int")))}
-    (_, former) = attempted_by(plan, [model], [], resources)[resource_key(ORDERS)]
+    (_, former) = attempted_by(plan, [model], resources)[resource_key(ORDERS)]
     assert former == kept(define(orders(Column("new", "int"))))
 
 
@@ -259,7 +259,7 @@ def test_an_attempt_tells_the_columns_that_it_adds_and_fills() -> None:
     there, new = Column("there", "int", using="1"), Column("new", "int", using="2")
     model, table = orders(there, new), observed(Column("there", "int"))
     plan = TablePlanner().plan([model], catalog_of([model], table))
-    ((attempt,),) = attempted_by(plan, [model], [], {}).values()
+    ((attempt,),) = attempted_by(plan, [model], {}).values()
     assert [column.using for column in attempt.model.columns] == [None, Using("2")]
 
 
