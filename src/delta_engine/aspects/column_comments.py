@@ -89,7 +89,12 @@ def _differing(comparison: Comparison) -> Iterator[ColumnComment]:
         for pair in comparison.fields
         if pair.desired and pair.observed
     ]
-    for name, path, desired, observed in (*columns, *fields):
+    declared = {column.key: column.comment for column in comparison.desired.columns if comparison.converted}
+    carried = [
+        (conversion.desired.name, (), declared[conversion.desired.key], conversion.desired.comment)
+        for conversion in comparison.converted
+    ]
+    for name, path, desired, observed in (*columns, *fields, *carried):
         if desired == observed:
             continue
         comment = ColumnComment(name, desired, observed, path)

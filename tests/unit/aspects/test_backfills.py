@@ -11,6 +11,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY
 from delta_engine.aspects.backfill_actions import AbandonConversion, BlockedFill, FillColumn
+from delta_engine.aspects.column_comments import SetColumnComments
 from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.conversions import ConversionStage, set_aside
@@ -258,6 +259,17 @@ def test_a_conversion_loses_the_tags_that_its_model_no_longer_has(is_begun: bool
     assert tags == {"delta_engine_new_amount": ["by_hand"]}
     unset = {action.column: action.tags for action in align.of_type(UnsetColumnTags)}
     assert unset == ({"amount": (("pii", "low"),)} if is_begun else {})
+
+
+def test_a_conversion_clears_the_comment_that_its_model_no_longer_has() -> None:
+    observed = TableState(columns=(ID, replace(AMOUNT, comment="Text")))
+    model = orders(ID, CONVERTED)
+    applied = {model.key: Recorded.of(orders(ID, replace(AMOUNT, comment="Text")))}
+    unmanaged: dict[str, Recorded] = {}
+    for records, cleared in ((applied, [("amount", "")]), (unmanaged, [])):
+        (align,) = TablePlanner().plan([model], catalog_of([model], observed), records).align_tables
+        comments = [comment for each in align.of_type(SetColumnComments) for comment in each.comments]
+        assert [(comment.name, comment.desired) for comment in comments] == cleared
 
 
 NEW, OLD = Column("Delta_Engine_New_Amount", "int"), Column("delta_engine_old_Amount", "string")
