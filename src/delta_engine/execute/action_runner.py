@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -47,6 +48,7 @@ from delta_engine.models import QualifiedName
 from delta_engine.sql.queries import sql_current_user
 from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.spans import span
+from delta_engine.telemetry.visible import plural
 
 _Finished: TypeAlias = "tuple[int, Future[StepResult]]"
 
@@ -62,7 +64,7 @@ class _RepeatableRunner(Protocol):
 
 
 class ApplyFailedError(DeltaEngineError):
-    """At least one schema or table failed; the others were applied. Another run applies the rest."""
+    """At least one securable failed; the others were applied. Another run applies the rest."""
 
     topic = "failed-tables"
 
@@ -86,11 +88,12 @@ class ApplyFailedError(DeltaEngineError):
         return any(outcome.statements for outcome in self.outcomes)
 
     def _message(self) -> str:
-        schemas = [outcome for outcome in self.schemas if outcome.kind is OutcomeKind.FAILED]
-        tables = [outcome for outcome in self.tables if outcome.kind is OutcomeKind.FAILED]
-        counts = [f"{len(schemas)} of {len(self.schemas)} schemas"] if schemas else []
-        counts += [f"{len(tables)} of {len(self.tables)} tables"] if tables or not schemas else []
-        return "\n".join((f"{' and '.join(counts)} failed:", *failure_lines([*schemas, *tables])))
+        failed = [outcome for outcome in self.outcomes if outcome.kind is OutcomeKind.FAILED]
+        failed.sort(key=lambda outcome: outcome.name.kind)
+        of_kinds = Counter(outcome.name.kind for outcome in failed) or {"table": 0}
+        all_of = Counter(outcome.name.kind for outcome in self.outcomes)
+        counts = (f"{number} of {all_of[kind]} {plural(kind)}" for kind, number in of_kinds.items())
+        return "\n".join((f"{' and '.join(counts)} failed:", *failure_lines(failed)))
 
 
 class ApplyStoppedError(ApplyFailedError):

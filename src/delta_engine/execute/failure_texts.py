@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from delta_engine.execute.outcomes import AnyOutcome
-from delta_engine.models import QualifiedName
 from delta_engine.sql.text import without_name
 from delta_engine.telemetry.context import spoken
 from delta_engine.telemetry.visible import FEWEST_GROUPED, counted, first_rows, fits, listed, rows_of
@@ -20,9 +19,9 @@ _MOST_ROWS_OF_A_MESSAGE: Final = 5
 
 def failure_lines(outcomes: Iterable[AnyOutcome]) -> Iterator[str]:
     """Yield a text for each failure; several resources that failed with one message have one text."""
-    causes: dict[tuple[bool, str], list[AnyOutcome]] = {}
+    causes: dict[tuple[str, str], list[AnyOutcome]] = {}
     for outcome in outcomes:
-        causes.setdefault((_is_table(outcome), _cause(outcome)), []).append(outcome)
+        causes.setdefault((outcome.name.kind, _cause(outcome)), []).append(outcome)
     for (_, cause), failed in causes.items():
         if len(failed) < FEWEST_GROUPED:
             yield from map(_failure, failed)
@@ -45,7 +44,7 @@ def _failure(outcome: AnyOutcome) -> str:
 
 def _failures(cause: str, failed: Sequence[AnyOutcome]) -> str:
     places = [f"{_place(outcome)} ({_progress(outcome)})" for outcome in failed]
-    message = f"{counted(len(failed), _noun(failed[0]))}: {cause}"
+    message = f"{counted(len(failed), failed[0].name.kind)}: {cause}"
     shown = first_rows(message, _MOST_ROWS_OF_A_MESSAGE)
     note = [_cut_note()] if shown != message or any(map(_sql, failed)) else []
     room = _MOST_ROWS - rows_of(shown) - len(note)
@@ -56,7 +55,7 @@ def _failures(cause: str, failed: Sequence[AnyOutcome]) -> str:
 
 
 def _cause(outcome: AnyOutcome) -> str:
-    return without_name(_message(outcome), str(outcome.name), f"<{_noun(outcome)}>")
+    return without_name(_message(outcome), str(outcome.name), f"<{outcome.name.kind}>")
 
 
 def _message(outcome: AnyOutcome) -> str:
@@ -68,15 +67,7 @@ def _sql(outcome: AnyOutcome) -> str:
 
 
 def _place(outcome: AnyOutcome) -> str:
-    return f"{_noun(outcome)} {outcome.name}"
-
-
-def _noun(outcome: AnyOutcome) -> str:
-    return "table" if _is_table(outcome) else "schema"
-
-
-def _is_table(outcome: AnyOutcome) -> bool:
-    return isinstance(outcome.name, QualifiedName)
+    return f"{outcome.name.kind} {outcome.name}"
 
 
 def _progress(outcome: AnyOutcome) -> str:

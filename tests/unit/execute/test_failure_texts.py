@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement
-from delta_engine.models import QualifiedName, SchemaName
+from delta_engine.models import FunctionName, QualifiedName, SchemaName, ViewName
 from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.visible import rows_of
 from tests.projects.catalog_project import CatalogProject
@@ -38,6 +39,22 @@ def failed(name: str, message: str, sql: str = "", done: int = 0) -> AnyOutcome:
 def failures(*outcomes: AnyOutcome) -> str:
     """Return the text of an error without its first line."""
     return str(ApplyFailedError(outcomes)).split("\n", 1)[1]
+
+
+def test_failures_of_every_kind_are_counted_and_shown() -> None:
+    function, view = FunctionName("dev", "silver", "f"), ViewName("dev", "silver", "v")
+    outcomes = [
+        replace(failed("x", "no"), name=view),
+        failed("orders", "no"),
+        replace(failed("x", "no"), name=function),
+        Outcome(name=ViewName("dev", "silver", "w"), kind=OutcomeKind.CREATED),
+    ]
+    assert str(ApplyFailedError(outcomes)).split("\n") == [
+        "1 of 1 functions and 1 of 1 tables and 1 of 2 views failed:",
+        "function dev.silver.f: no (after 0 statements)",
+        "table dev.silver.orders: no (after 0 statements)",
+        "view dev.silver.v: no (after 0 statements)",
+    ]
 
 
 def test_a_short_failure_is_whole() -> None:
