@@ -45,7 +45,7 @@ from delta_engine.drift.replacements import (
     replacement,
 )
 from delta_engine.errors import RefusedError
-from delta_engine.models import Column, FunctionName, PolicyName, QualifiedName, SecurableName
+from delta_engine.models import Column, QualifiedName, SecurableName
 from delta_engine.models.nested_types import Path, lower_path
 from delta_engine.ownership.recorded import planning_key
 from delta_engine.state.audits import Audit
@@ -142,27 +142,26 @@ class DriftDetector:
         self,
         observed: CatalogState,
         managed: Iterable[str],
-        governing: Iterable[FunctionName | PolicyName] = (),
+        others: Mapping[SecurableName, Audit] = MappingProxyType({}),
         *,
         now: datetime,
     ) -> tuple[tuple[SecurableName, ClassifiedDrift], ...]:
-        """Return the tables of managed schemas, the functions and the policies that no model declares.
+        """Return the tables of managed schemas, and the functions, policies and views, that no model declares.
 
         Args:
             managed: what is declared or applied, by `planning_key`.
-            governing: the observed functions and policies.
+            others: creation and last change of the observed functions, policies and views.
         """
         known_keys = set(managed)
         names = [name for name in observed.other_tables if planning_key(name) not in known_keys]
-        others = self._not_delta([name for name in names if name.key not in observed.audits])
+        not_delta = self._not_delta([name for name in names if name.key not in observed.audits])
         undeclared: list[tuple[SecurableName, str, Audit | None]] = [
-            (name, NOT_DELTA if name.key in others else "exists", observed.audits.get(name.key))
+            (name, NOT_DELTA if name.key in not_delta else "exists", observed.audits.get(name.key))
             for name in names
         ]
-        for name in governing:
-            state = observed.of(name)
-            if state is not None and state.exists and planning_key(name) not in known_keys:
-                undeclared.append((name, "exists", state.audit))
+        undeclared += [
+            (name, "exists", audit) for name, audit in others.items() if planning_key(name) not in known_keys
+        ]
         return tuple(
             (name, classified(self._policy, name, difference, _created(audit), now))
             for name, actual, audit in undeclared

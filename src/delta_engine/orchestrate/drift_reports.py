@@ -44,7 +44,15 @@ from delta_engine.errors import (
     StatementError,
     raise_all,
 )
-from delta_engine.models import AbacPolicy, FunctionName, PolicyName, Securable, Table
+from delta_engine.models import (
+    AbacPolicy,
+    FunctionName,
+    PolicyName,
+    Securable,
+    SecurableName,
+    Table,
+    ViewName,
+)
 from delta_engine.models.constraints import referenced_table, resolved
 from delta_engine.orchestrate.observing import detected_drift, drift_detector, observe
 from delta_engine.orchestrate.planning import draft_revert
@@ -52,6 +60,7 @@ from delta_engine.orchestrate.project import Project, declared_models
 from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
 from delta_engine.ownership.recorded import planning_key, resource_key
 from delta_engine.report.pages import drift_html
+from delta_engine.state.audits import Audit
 from delta_engine.state.catalog_reader import Other, place_of
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command, new_id, utc_now
@@ -252,7 +261,6 @@ def _facts(
         *declared_by(table_records(basis.state)),
         *declared_by(recorded),
     }
-    governing = _governing(environment, observed)
     return DriftFacts(
         environment=environment.name,
         checked_at=now,
@@ -263,7 +271,9 @@ def _facts(
         records=with_taken_renames(basis.records, taken_renames(models, drifted)),
         drifted=drifted,
         unreadable=detector.unreadable(basis.unreadable, now=now),
-        unmanaged=() if is_partial else detector.unmanaged(observed, managed, governing, now=now),
+        unmanaged=()
+        if is_partial
+        else detector.unmanaged(observed, managed, _others_in(environment, observed), now=now),
         others=environment.others,
         other_records=recorded,
         policy=environment.drift_policy,
@@ -274,6 +284,7 @@ def _facts(
             *(() if basis.has_undeclared else basis.warnings),
             *(str(refusal) for refusal in basis.unreadable if refusal.table is None),
             *_hidden_histories(drifted),
+            *_hidden_texts(basis.compared.values()),
             *renamed_notes(drifted),
         ),
     )
@@ -305,6 +316,17 @@ def _hidden_histories(drifted: Iterable[ComparedResource]) -> Iterator[str]:
         if is_table(resource) and is_protected(resource.observed):
             consequence = "Authors come from the audit log alone, and renames look like drops"
             yield f"{resource.name}: {HISTORY_HIDDEN}. {consequence}"
+
+
+def _hidden_texts(resources: Iterable[ComparedResource]) -> Iterator[str]:
+    """Yield what the platform hides of existing functions and views, whose texts it shows to their owners alone."""
+    for resource in resources:
+        for part in ("body", "query"):
+            if resource.observed.exists and getattr(resource.observed, part, "") is None:
+                yield (
+                    f"{resource.name.kind} {resource.name}: its {part} is hidden from you, because you do not own it. "
+                    "It is neither compared nor replaced"
+                )
 
 
 def _reversal(environment: Environment, facts: DriftFacts) -> PlannedRevert:
@@ -357,16 +379,22 @@ def _others_of(
     return (*selected, *(applied[key] for key in keys if key in applied))
 
 
-def _governing(environment: Environment, observed: CatalogState) -> Iterator[FunctionName | PolicyName]:
-    """Yield the functions and policies in the project's schemas and scopes."""
+def _others_in(environment: Environment, observed: CatalogState) -> Mapping[SecurableName, Audit]:
+    """Return creation and last change of what is in the project's schemas and scopes, but of tables."""
     scopes = {
         (model.scope.kind, model.scope.key) for model in environment.others if isinstance(model, AbacPolicy)
     }
-    names = (FunctionName(*key.split(".")) for key in observed.functions)
-    yield from (name for name in names if matches_any(name, environment.owns))
-    for policy in map(PolicyName.of_key, observed.policies):
-        if (policy.scope.kind, policy.scope.key) in scopes and matches_any(policy, environment.owns):
-            yield policy
+    others: dict[SecurableName, Audit] = {
+        FunctionName(*key.split(".")): state.audit
+        for key, state in observed.functions.items()
+        if state.exists
+    }
+    for key, policy in observed.policies.items():
+        name = PolicyName.of_key(key)
+        if policy.exists and (name.scope.kind, name.scope.key) in scopes:
+            others[name] = policy.audit
+    others |= {ViewName(*key.split(".")): audit for key, audit in observed.other_views.items()}
+    return {name: audit for name, audit in others.items() if matches_any(name, environment.owns)}
 
 
 def _edit(model: Table, table: ComparedTable, notify: Callable[[str], None]) -> ModelEdit:

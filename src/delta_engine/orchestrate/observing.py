@@ -26,7 +26,7 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.status import synchronize, with_settled_creations
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, Table, View
 from delta_engine.models.constraints import resolved, tables_of_open_keys
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, OpenRun
 from delta_engine.orchestrate.undeclared_tables import (
@@ -39,6 +39,7 @@ from delta_engine.state.catalog_reader import (
     with_tables_read,
 )
 from delta_engine.state.states import ABSENT, CatalogState
+from delta_engine.state.view_states import ABSENT_VIEW
 from delta_engine.telemetry.context import utc_now
 
 
@@ -74,6 +75,7 @@ def observe(
         tolerates_unreadable=tolerates_unreadable,
     )
     observed = with_recorded_tags(environment.without_others(reading.observed), state)
+    observed = _without_replaced(observed, declared) if tolerates_unreadable else observed
     models, observed = with_referenced_keys(environment, models, observed)
     settled = state and with_settled_renames(state, (*models, *declared), observed)
     left = [model.qualified_name for model in (*undeclared, *retired)]
@@ -94,6 +96,17 @@ def observe(
         warnings=reading.warnings,
         has_undeclared=reading.has_undeclared,
     )
+
+
+def _without_replaced(observed: CatalogState, models: Iterable[Other]) -> CatalogState:
+    """Return a snapshot in which views are missing that are unreadable because a table has their name."""
+    tables = {name.key for name in observed.other_tables}
+    replaced = {
+        model.key: ABSENT_VIEW
+        for model in models
+        if isinstance(model, View) and model.key in tables and model.key not in observed.views
+    }
+    return replace(observed, views={**observed.views, **replaced}) if replaced else observed
 
 
 def _as_others(observed: CatalogState, names: Mapping[str, QualifiedName]) -> CatalogState:

@@ -308,6 +308,7 @@ class Recording:
             by=self._recorder.who,
             earlier=earlier,
             full_ownership=self._owned(earlier),
+            recorded=self._recorder.resources,
         )
         if model is None or earlier is None or earlier.declared is None or earlier.whole is None:
             return record

@@ -30,7 +30,7 @@ from delta_engine.models.parts import read_only, set_fields, to_grants, to_items
 from delta_engine.state.audits import NO_AUDIT, Audit
 from delta_engine.state.function_states import FunctionState, OtherRoutine
 from delta_engine.state.policy_states import OtherPolicy, PolicyState
-from delta_engine.state.view_states import OtherView, ViewState
+from delta_engine.state.view_states import ViewState
 
 SECRET_KEY: Final = re.compile(r"secret|password|token|access[.]?key|url", re.IGNORECASE)
 """Keys of properties whose values may be secrets: Spark's own patterns (`spark.redaction.regex`,
@@ -198,7 +198,7 @@ class CatalogState:
             `FunctionName.key`: pairs of `QualifiedName.key` and the column's key, None for the rows.
         other_policies: the policies of these scopes that the engine does not manage, by `PolicyName.key`.
         views: the declared and recorded views, by `ViewName.key`; each declared one, also a missing one.
-        other_views: the relations with a query that the engine does not manage, by `ViewName.key`.
+        other_views: creation and last change of the other views of these schemas, by `ViewName.key`.
     """
 
     tables: Mapping[str, TableState]
@@ -213,7 +213,7 @@ class CatalogState:
     other_policies: Mapping[str, OtherPolicy] = field(default_factory=dict)
     function_uses: Mapping[str, tuple[tuple[str, str | None], ...]] = field(default_factory=dict)
     views: Mapping[str, ViewState] = field(default_factory=dict)
-    other_views: Mapping[str, OtherView] = field(default_factory=dict)
+    other_views: Mapping[str, Audit] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         set_fields(

@@ -74,7 +74,7 @@ from delta_engine.state.unity_catalog.table_states import (
     table_state,
 )
 from delta_engine.state.unity_catalog.views import OF_VIEWS, view_state
-from delta_engine.state.view_descriptions import ViewAnswer
+from delta_engine.state.view_descriptions import VIEW, ViewAnswer
 from delta_engine.state.view_states import ABSENT_VIEW, ViewState
 from delta_engine.telemetry.garbage import no_garbage_collection
 
@@ -305,6 +305,7 @@ class _CatalogReading:
             schema_states=self._schema_states(schemata, views, granted, schema_answers),
             function_uses=function_uses(self._catalog, *(views[view] for view in of_uses)) if of_uses else {},
             views=view_states,
+            other_views=_other_views(self._catalog, asked.views, tables),
         )
         return state, [*refusals, *of_grants, *unreadable, *unreadable_views]
 
@@ -437,6 +438,7 @@ def _combined(names: Sequence[QualifiedName], catalogs: Sequence[CatalogState]) 
         functions=_merged(catalog.functions for catalog in catalogs),
         policies=_merged(catalog.policies for catalog in catalogs),
         views=_merged(catalog.views for catalog in catalogs),
+        other_views=_merged(catalog.other_views for catalog in catalogs),
         other_routines=_merged(catalog.other_routines for catalog in catalogs),
         other_policies=_merged(catalog.other_policies for catalog in catalogs),
         function_uses=_merged_uses(catalog.function_uses for catalog in catalogs),
@@ -519,6 +521,17 @@ def _readable(
         except CatalogReadError as refusal:
             refusals.append(refusal)
     return readable, refusals
+
+
+def _other_views(catalog: str, models: Sequence[View], tables: Mapping[TableKey, Row]) -> Mapping[str, Audit]:
+    """Return creation and last change of the other views in the schemas of models, by key."""
+    schemas, asked = {model.schema_name.lower() for model in models}, {model.key for model in models}
+    rows = {
+        ViewName(catalog, *key).key: row
+        for key, row in tables.items()
+        if key[0] in schemas and str(row["table_type"]).upper() == VIEW
+    }
+    return {key: audit(row) for key, row in rows.items() if key not in asked}
 
 
 def _audits(catalog: str, tables: Mapping[TableKey, Row]) -> Mapping[QualifiedName, Audit]:

@@ -301,6 +301,10 @@ class FakeUnityCatalog:
             for key, view in self.user_views.items()
         }
 
+    def _described_view(self, path: Path) -> Sequence[Row]:
+        view = self._view(path)
+        return view_as_json(view, shows_query=self._shown_views()[view.key][1])
+
     def _relations(self) -> user_views.Relations:
         return user_views.Relations(tables=self.tables, views=self.user_views, functions=self.functions)
 
@@ -390,9 +394,7 @@ class FakeUnityCatalog:
                 return [{"id": self.histories.id_of(self.stored(_dotted(path, 3)).name.key)}]
             case statements.Question(_, path):
                 require(self.knows_json, "PARSE_SYNTAX_ERROR", "no viable alternative at 'AS'")
-                return (
-                    view_as_json(self._view(path)) if self._is_view(path) else as_json(self._described(path))
-                )
+                return self._described_view(path) if self._is_view(path) else as_json(self._described(path))
 
     def _effective_policies(self, key: str) -> Sequence[Row]:
         require(self.knows_policies, "PARSE_SYNTAX_ERROR", "no viable alternative at 'EFFECTIVE'")

@@ -40,9 +40,14 @@ def as_json(stored: Stored) -> list[Row]:
     return [{"json_metadata": json.dumps(document)}]
 
 
-def view_as_json(view: StoredView) -> list[Row]:
-    """Return the document of DESCRIBE TABLE EXTENDED … AS JSON for a view, as Spark 4.1.1 has it (measured)."""
+def view_as_json(view: StoredView, *, shows_query: bool) -> list[Row]:
+    """Return the document of DESCRIBE TABLE EXTENDED … AS JSON for a view, as Spark 4.1.1 has it (measured).
+
+    The query is hidden from others than the owner, as in `information_schema`: no document says that a description
+    shows more.
+    """
     catalog, schema, name = view.key.split(".")
+    query = view.query if shows_query else None
     document = {
         "table_name": name,
         "catalog_name": catalog,
@@ -58,8 +63,8 @@ def view_as_json(view: StoredView) -> list[Row]:
         ],
         "type": "VIEW",
         **({"comment": view.comment} if view.comment else {}),
-        "view_text": view.query,
-        "view_original_text": view.query,
+        "view_text": query,
+        "view_original_text": query,
         "view_schema_mode": view.mode.value.upper(),
         "view_query_output_columns": [output.name for output in view.outputs],
         "owner": view.owner,
