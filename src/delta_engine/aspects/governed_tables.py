@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
-from delta_engine.actions import Align, AlignTable, Create, Drop, SecurableChange, TablePlan
+from delta_engine.actions import Action, Align, AlignTable, Create, Drop, SecurableChange, TablePlan
 from delta_engine.aspects.aspect import entry_keys
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.column_renames import renamed_columns
@@ -43,7 +43,7 @@ from delta_engine.models.parts import NOTHING
 from delta_engine.sql.function_bodies import called_by, called_functions
 from delta_engine.sql.policies import policy_function
 from delta_engine.state.policy_states import PolicyState
-from delta_engine.state.states import CatalogState, TableState
+from delta_engine.state.states import ABSENT, CatalogState, TableState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +153,25 @@ class GovernedPlan:
                     case AbacPolicy():
                         policies[key] = definition
         return Governed(tables=tables, tags=tags, calls=calls, policies=policies)
+
+
+def newly_protected(plan: TablePlan, observed: CatalogState) -> tuple[QualifiedName, ...]:
+    """Return the existing tables whose filter or a mask a plan sets, or that a new or changed policy reaches."""
+    keys = {align.table.key for align in plan.align_tables if any(map(_protects, align.actions))}
+    models = (model for change in plan.changes for model in changed_models(change))
+    policies = {model.key for model in models if isinstance(model, AbacPolicy)}
+    if policies:
+        after = GovernedPlan(plan, observed).after
+        for key in after.tables:
+            reached = (reach.policy for reach in after.reaches(key))
+            if any(policy is not None and policy.key in policies for policy in reached):
+                keys.add(key)
+    return tuple(QualifiedName.of_key(key) for key in sorted(keys) if observed.tables.get(key, ABSENT).exists)
+
+
+def _protects(action: Action) -> bool:
+    is_set = isinstance(action, SetRowFilter | SetColumnMask)
+    return is_set or (isinstance(action, ColumnAdd) and action.desired.mask is not None)
 
 
 def with_uses(plan: TablePlan, observed: CatalogState) -> TablePlan:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from delta_engine.actions import TablePlan
 from delta_engine.aspects.backfill_actions import FillColumn
+from delta_engine.aspects.governed_tables import newly_protected
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
@@ -47,12 +49,17 @@ from delta_engine.ownership.recorded import planning_key
 from delta_engine.state.catalog_reader import (
     read_again,
     snapshot_by,
+    with_policies_on,
     with_tables_read,
 )
 from delta_engine.state.existing_files import with_existing_files
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import utc_now
+from delta_engine.telemetry.visible import counted
 from delta_engine.validation.relations import partial_model_violations
+
+_MOST_ASKED: Final = 100
+"""On how many tables a plan asks for policies: each costs a call."""
 
 
 def plan_unlocked(
@@ -153,11 +160,15 @@ def _planned(
         fresh = read_again(environment.reader, moved, snapshot)
         snapshot, observed = snapshot.with_tables(fresh), observed.with_tables(fresh)
         plan = intent.plan(snapshot)
+    snapshot, unread = _with_policies_on_tables(environment, plan, snapshot)
     return PlannedRun(
         plan=plan,
         compiled=environment.compiled(plan),
         basis=replace(
-            basis, records=records, observed=observed, warnings=_together(basis.warnings, warnings)
+            basis,
+            records=records,
+            observed=observed,
+            warnings=_together(basis.warnings, (*warnings, *unread)),
         ),
         models=basis.models,
         intent=intent,
@@ -250,6 +261,25 @@ def _with_policies(
         return observed
     read = snapshot_by(environment.reader, (), policies)
     return replace(observed, policies={**read.policies, **observed.policies})
+
+
+def _with_policies_on_tables(
+    environment: Environment, plan: TablePlan, observed: CatalogState
+) -> tuple[CatalogState, tuple[str, ...]]:
+    """Return a snapshot with the policies on the single tables whose protection a plan changes, and what is unread.
+
+    Filters and masks of others may meet those of the plan there. Policies of schemas and catalogs are read anyway.
+    """
+    read = {other.scope.key for other in environment.others if isinstance(other, AbacPolicy)}
+    reached = [name for name in newly_protected(plan, observed) if name.key not in read]
+    asked, left = reached[:_MOST_ASKED], len(reached) - _MOST_ASKED
+    observed, unreadable = with_policies_on(environment.reader, observed, asked)
+    unread = [f"policies on single tables cannot be read: {refusal}" for refusal in unreadable[:1]]
+    if len(unreadable) > 1:
+        unread.append(f"the same holds for {counted(len(unreadable) - 1, 'further table')}")
+    if left > 0:
+        unread.append(f"policies on {counted(left, 'further table')} that the plan protects were not read")
+    return observed, tuple(unread)
 
 
 def _with_files(

@@ -11,8 +11,9 @@ from delta_engine.errors import CatalogReadError, RefusedError, raise_all
 from delta_engine.models import Part, QualifiedName, Schema, Securable, SecurableName, Table, View, ViewName
 from delta_engine.models.functions import Function
 from delta_engine.models.parts import joined_grants
-from delta_engine.models.policies import AbacPolicy, PolicyName, PolicyScope, ScopeKind
+from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyName, PolicyScope, ScopeKind
 from delta_engine.models.types import NOT_MANAGED, first_unsupported
+from delta_engine.state.policy_states import EVERY_POLICY
 from delta_engine.state.states import CatalogState, TableState
 
 Other: TypeAlias = Schema | Function | AbacPolicy | View
@@ -257,6 +258,25 @@ def with_tables_read(
     return observed.with_tables(readable_snapshot(reader, [*missing.values()])[0]) if missing else observed
 
 
+def with_policies_on(
+    reader: CatalogReader, observed: CatalogState, tables: Iterable[QualifiedName]
+) -> tuple[CatalogState, tuple[RefusedError, ...]]:
+    """Return a snapshot that also has the policies on single existing tables, and why some of these are unreadable."""
+    formers = {name: observed.tables[name.key].former_name or name for name in tables}
+    asked = [bare_policy(PolicyScope(ScopeKind.TABLE, str(former))) for former in formers.values()]
+    if not asked:
+        return observed, ()
+    read, unreadable = readable_snapshot(reader, (), asked)
+    new_names = [(former, name) for name, former in formers.items()]
+    existing = {key: state for key, state in read.policies.items() if state.exists}
+    others = _under_new_names(read.other_policies, new_names)
+    return replace(
+        observed,
+        policies={**_under_new_names(existing, new_names), **observed.policies},
+        other_policies={**others, **observed.other_policies},
+    ), unreadable
+
+
 @overload
 def former_names(model: Table) -> tuple[QualifiedName, ...]: ...
 
@@ -309,6 +329,11 @@ def unmanaged_columns(table: QualifiedName, state: TableState) -> Iterator[Catal
 def bare_model(name: QualifiedName) -> Table:
     """Return a model with nothing but a name, which is enough for a snapshot."""
     return Table(name.catalog, name.schema, name.table, ())
+
+
+def bare_policy(scope: PolicyScope) -> AbacPolicy:
+    """Return a model with nothing but a scope, which is enough to read the policies on it, without those above it."""
+    return AbacPolicy(EVERY_POLICY, scope, PolicyFilter(EVERY_POLICY), [EVERY_POLICY])
 
 
 def bare_view(name: ViewName) -> View:

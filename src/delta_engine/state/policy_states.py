@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from delta_engine.models.columns import Column
 from delta_engine.models.parts import set_fields
@@ -38,6 +38,9 @@ class PolicyState:
 
 
 ABSENT_POLICY = PolicyState(exists=False)
+
+EVERY_POLICY: Final = "*"
+"""The name that stands for every policy on a scope."""
 
 
 def policy_state_of(policy: AbacPolicy) -> PolicyState:

@@ -25,6 +25,7 @@ from delta_engine.sql.tables import sql_schema
 from delta_engine.state.audits import Audit
 from delta_engine.state.catalog_reader import Listing, Other, bare_view, unmanaged_types
 from delta_engine.state.failed_reads import require_answers, unknown_form
+from delta_engine.state.policy_states import EVERY_POLICY
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.details import (
@@ -198,6 +199,12 @@ class _Asked:
         return named | self.function_schemas | of_policies
 
     @property
+    def is_of_scopes_alone(self) -> bool:
+        """Whether it is about the policies of scopes, and of nothing else."""
+        others = (self.tables, self.declared_schemas, self.functions, self.views)
+        return not any(others) and all(policy.name == EVERY_POLICY for policy in self.policies)
+
+    @property
     def function_schemas(self) -> set[str]:
         """The schemas of functions, in lower case."""
         return {model.schema_name.lower() for model in self.functions}
@@ -235,7 +242,7 @@ class _CatalogReading:
             )
             state, refusals = (
                 self._read(pool, asked, schemata, tables, details, directly=directly)
-                if schemata
+                if schemata and not asked.is_of_scopes_alone
                 else (CatalogState(tables={}), ())
             )
             of_policies, of_functions = policies(), functions()
@@ -312,7 +319,7 @@ class _CatalogReading:
     def governed(self, schemas: Collection[str]) -> tuple[CatalogState, tuple[RefusedError, ...]]:
         """Return the functions of existing schemas and the policies on them, and why some are unreadable."""
         scopes = [PolicyScope(ScopeKind.SCHEMA, f"{self._catalog}.{schema}") for schema in sorted(schemas)]
-        whole = {scope: (PolicyName(scope, "*"),) for scope in scopes}
+        whole = {scope: (PolicyName(scope, EVERY_POLICY),) for scope in scopes}
         with query_threads(self._parallelism) as pool:
             functions = ask_functions(
                 self._governance, pool, self._views.query, (self._catalog, sorted(schemas))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from delta_engine.errors import StatementError
 from tests.cases.documentation import DOCS
 from tests.projects.catalog_project import CatalogProject
 
@@ -266,3 +267,73 @@ def test_a_doubtful_body_is_noted(project: CatalogProject) -> None:
     validated = project.run("validate")
     assert validated.code == 0
     assert "sqlglot does not read its body as SQL, so the platform may refuse it" in validated.stderr
+
+
+THEIRS = (
+    "CREATE POLICY `theirs` ON TABLE `dev`.`silver`.`orders` COLUMN MASK `dev`.`governance`.`other` "
+    "TO `account users` FOR TABLES MATCH COLUMNS has_tag_value('pii', 'email') AS mail ON COLUMN mail"
+)
+
+
+SAME_MASK = policy(mask="{function: dev.governance.other, column: mail}")
+
+
+@pytest.fixture
+def shared(catalog_project: CatalogProject) -> CatalogProject:
+    """Return a project with a table on which another principal has set a policy."""
+    project = catalog_project
+    declare(project, table(), functions=function() + function("other", body="lower(email)"))
+    project.sync()
+    project.by_hand(THEIRS)
+    return project
+
+
+def test_policies_of_others_on_single_tables_meet_those_of_the_plan(shared: CatalogProject) -> None:
+    functions = function() + function("other", body="lower(email)")
+    declare(shared, table(), functions=functions, policies=policy())
+    assert "policy theirs on table dev.silver.orders" in refused(shared)
+    declare(shared, table(f"tags: {{pii: email}}, mask: {MASK}"), functions=functions)
+    assert "policy theirs on table dev.silver.orders" in refused(shared)
+    declare(
+        shared,
+        table(),
+        functions=functions,
+        policies=SAME_MASK,
+    )
+    shared.sync()
+
+
+def test_plans_that_protect_nothing_do_not_ask_for_them(shared: CatalogProject) -> None:
+    functions = function() + function("other", body="lower(email)")
+    declare(
+        shared,
+        table(),
+        functions=functions,
+        policies=SAME_MASK,
+    )
+    shared.sync()
+    asked = len(shared.catalog.questions)
+    declare(
+        shared,
+        table() + ", comment: x",
+        functions=functions,
+        policies=SAME_MASK,
+    )
+    shared.sync()
+    assert not [sql for sql in shared.catalog.questions[asked:] if "POLICIES ON TABLE" in sql]
+
+
+def test_policies_on_tables_that_are_hidden_are_said(shared: CatalogProject) -> None:
+    run = shared.catalog.run
+
+    def hiding(sql: str) -> object:
+        if sql.startswith("SHOW POLICIES ON TABLE"):
+            raise StatementError("no READ METADATA", sql=sql, error_class="INSUFFICIENT_PERMISSIONS")
+        return run(sql)
+
+    shared.catalog.run = hiding  # type: ignore[method-assign,assignment]
+    functions = function() + function("other", body="lower(email)")
+    declare(shared, table(), functions=functions, policies=policy())
+    planned = shared.run("plan")
+    assert planned.code == 0, planned.stderr
+    assert "policies on single tables cannot be read: " in planned.stdout + planned.stderr

@@ -13,7 +13,7 @@ from delta_engine.models.functions import Function, FunctionName
 from delta_engine.models.policies import AbacPolicy, PolicyName, PolicyScope
 from delta_engine.state.failed_reads import not_managed
 from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState, OtherRoutine
-from delta_engine.state.policy_states import ABSENT_POLICY, OtherPolicy, PolicyState
+from delta_engine.state.policy_states import ABSENT_POLICY, EVERY_POLICY, OtherPolicy, PolicyState
 from delta_engine.state.unity_catalog.governance import GovernanceReader, ViewQuery
 from delta_engine.state.unity_catalog.information_schema import grants
 from delta_engine.state.unity_catalog.routines import ROUTINE_PRIVILEGES, by_routine
@@ -115,7 +115,8 @@ def scopes_of(
     scopes: dict[PolicyScope, list[PolicyName]] = {}
     for model in models:
         scope = PolicyScope(model.scope.kind, model.scope.key)
-        for securable in filter(exists, (*scope.above, scope)):
+        above = () if model.name == EVERY_POLICY else scope.above
+        for securable in filter(exists, (*above, scope)):
             scopes.setdefault(securable, [])
         if scope in scopes:
             scopes[scope].append(model.qualified_name)
