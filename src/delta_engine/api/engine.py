@@ -24,7 +24,7 @@ from delta_engine.config.loading import given_models, load_declared
 from delta_engine.config.settings import Settings, given_settings, load_settings
 from delta_engine.deployment.recorded_models import declared_by, other_records, table_records
 from delta_engine.errors import ConfigError, InvalidCommandError, raise_all, unknown
-from delta_engine.models import AbacPolicy, Function, Schema, Table
+from delta_engine.models import AbacPolicy, Function, Schema, Table, View
 from delta_engine.orchestrate import orchestrator
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.drift_reports import drift_page, report_drift
@@ -189,6 +189,7 @@ class Engine:
         schemas: Sequence[Schema] = (),
         functions: Sequence[Function] = (),
         policies: Sequence[AbacPolicy] = (),
+        views: Sequence[View] = (),
         select: Sequence[str] = (),
         allow: Sequence[str] = (),
         preflight: bool = True,
@@ -198,10 +199,11 @@ class Engine:
         Args:
             tables: the declared tables, or a single one; by default the project's models. An engine of a project plans
                 given tables alone, and leaves its other models out.
-            schemas: the declared schemas; a project declares its own, and its functions and policies.
+            schemas: the declared schemas; a project declares its own, and its other models.
             functions: the declared functions.
             policies: the declared policies.
-            select: globs that select tables, functions and policies, such as `silver.*`.
+            views: the declared views.
+            select: globs that select tables, functions, policies and views, such as `silver.*`.
             allow: destructive kinds to allow, such as `drop_column:silver.orders`.
             preflight: whether to count the rows that added checks refuse.
 
@@ -210,7 +212,7 @@ class Engine:
             CatalogReadError: a table cannot be read.
         """
         options = Options(tables=tuple(select), allow=tuple(allow), counts_checks=preflight)
-        request = self._request(tables, _others(schemas, functions, policies), options)
+        request = self._request(tables, _others(schemas, functions, policies, views), options)
         with self._speaking():
             project, environment = self._opened(request)
             planned = plan_unlocked(
@@ -253,12 +255,13 @@ class Engine:
         schemas: Sequence[Schema] = (),
         functions: Sequence[Function] = (),
         policies: Sequence[AbacPolicy] = (),
+        views: Sequence[View] = (),
         select: Sequence[str] = (),
         allow: Sequence[str] = (),
     ) -> RunReport:
         """Plan and apply in one run, without a review in between; arguments as for `plan`, errors as for `apply`."""
         options = Options(tables=tuple(select), allow=tuple(allow))
-        request = self._request(tables, _others(schemas, functions, policies), options)
+        request = self._request(tables, _others(schemas, functions, policies, views), options)
         with self._speaking():
             project, environment = self._opened(request)
             view = ApiView(tell=self._notify)
@@ -271,6 +274,7 @@ class Engine:
         schemas: Sequence[Schema] = (),
         functions: Sequence[Function] = (),
         policies: Sequence[AbacPolicy] = (),
+        views: Sequence[View] = (),
         select: Sequence[str] = (),
     ) -> Drift:
         """Report what was changed outside the engine, by whom and when. Takes no lock and changes nothing.
@@ -280,14 +284,15 @@ class Engine:
             schemas: the declared schemas.
             functions: the declared functions.
             policies: the declared policies.
-            select: globs that select tables, functions and policies.
+            views: the declared views.
+            select: globs that select tables, functions, policies and views.
         """
         with self._speaking():
             options = Options(tables=tuple(select))
             if tables is None and self._conf_dir is None:
                 request = self._recorded(options)
             else:
-                request = self._request(tables, _others(schemas, functions, policies), options)
+                request = self._request(tables, _others(schemas, functions, policies, views), options)
             project, environment = self._opened(request)
             report = report_drift(environment, project.models, is_partial=project.is_partial)
             return Drift(report=report, html=drift_page(environment, report))
@@ -296,7 +301,7 @@ class Engine:
         """Return models of a catalog, `catalog.schema` or `catalog.schema.table`. Planning them gives an empty plan.
 
         Args:
-            exclude: globs of schemas, tables, functions and policies to leave out, such as `gold` or `gold.tmp_*`.
+            exclude: globs of what to leave out, schemas and what is in them, such as `gold` or `gold.tmp_*`.
 
         Raises:
             ConfigError: nothing of that name exists.
@@ -443,12 +448,16 @@ class Engine:
 
 
 def _others(
-    schemas: Sequence[Schema], functions: Sequence[Function], policies: Sequence[AbacPolicy]
+    schemas: Sequence[Schema],
+    functions: Sequence[Function],
+    policies: Sequence[AbacPolicy],
+    views: Sequence[View],
 ) -> tuple[Other, ...]:
     return (
         *_each(schemas, Schema, "schemas"),
         *_each(functions, Function, "functions"),
         *_each(policies, AbacPolicy, "policies"),
+        *_each(views, View, "views"),
     )
 
 

@@ -12,7 +12,7 @@ from delta_engine.actions.drift_policy import Severity
 from delta_engine.config.model_writer import python_models, yaml_models
 from delta_engine.drift.drift_report import DriftReport, ResourceDrift
 from delta_engine.errors import RefusedError
-from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table
+from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table, View
 from delta_engine.orchestrate.import_folder import FolderReport
 from delta_engine.orchestrate.importing import Imported
 from delta_engine.orchestrate.planned_documents import planned_json, planned_markdown
@@ -36,8 +36,8 @@ class PlanRequest:
 
     Args:
         tables: the tables that Python code gave; None for the project's models.
-        others: the schemas, functions and policies that Python code gave.
-        select: globs that select tables, functions and policies; none for all.
+        others: the models other than tables that Python code gave.
+        select: globs that select tables, functions, policies and views; none for all.
         allow: destructive kinds to allow.
         counts_checks: whether to count the rows that added checks refuse.
     """
@@ -73,7 +73,7 @@ class Plan:
 
     @property
     def actions(self) -> TablePlan:
-        """The changes of schemas, functions, tables and policies."""
+        """The changes of schemas, functions, tables, policies and views."""
         return self.planned.plan
 
     @property
@@ -216,8 +216,9 @@ class Models:
         schemas: the models of whole schemas that have a comment or tags.
         functions: the models of functions.
         policies: the models of policies (ABAC).
+        views: the models of views, with inline queries.
         refusals: why other tables cannot be imported.
-        notes: what is left out on purpose, such as views.
+        notes: what is left out on purpose, such as materialized views.
         variables: the environment's variables, which stand in the text for their values.
     """
 
@@ -225,6 +226,7 @@ class Models:
     schemas: tuple[Schema, ...] = ()
     functions: tuple[Function, ...] = ()
     policies: tuple[AbacPolicy, ...] = ()
+    views: tuple[View, ...] = ()
     refusals: tuple[RefusedError, ...] = ()
     notes: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -237,6 +239,7 @@ class Models:
             schemas=imported.schemas,
             functions=tuple(model for model in imported.others if isinstance(model, Function)),
             policies=tuple(model for model in imported.others if isinstance(model, AbacPolicy)),
+            views=tuple(model for model in imported.others if isinstance(model, View)),
             refusals=imported.refusals,
             notes=imported.notes,
             variables=variables,
@@ -244,7 +247,7 @@ class Models:
 
     @property
     def _others(self) -> tuple[Securable, ...]:
-        return (*self.schemas, *self.functions, *self.policies)
+        return (*self.schemas, *self.functions, *self.policies, *self.views)
 
     def as_python(self) -> str:
         """Return a Python module that declares the models."""
@@ -271,7 +274,7 @@ class ModelFiles:
         tables: the number of models of tables in them.
         declared: the number of tables that were declared already, and not imported again.
         refusals: why other tables cannot be imported.
-        notes: what is left out on purpose, such as views.
+        notes: what is left out on purpose, such as materialized views.
     """
 
     folder: Path

@@ -24,8 +24,11 @@ from delta_engine import (
     StateMismatchError,
     Table,
     UnsafePlanError,
+    View,
+    ViewColumn,
 )
 from delta_engine.report.run_report import RunStatus
+from delta_engine.sql.views import sql_create_view
 from tests.projects.catalog_project import CONFIG
 from tests.projects.commandline import CommandLine
 from tests.unit.api.conftest import Notebook
@@ -164,6 +167,20 @@ def test_functions_and_policies_are_declared_beside_tables(notebook: Notebook) -
     )
     (align,) = engine.plan([ORDERS], functions=[other], policies=[PII], select=["hide"]).actions.alignments
     assert str(align.name) == "dev.silver.hide"
+
+
+def test_views_are_declared_and_imported_beside_tables(notebook: Notebook) -> None:
+    engine = notebook.engine()
+    engine.sync([ORDERS])
+    view = View("dev", "silver", "v", "SELECT id FROM dev.silver.orders", [ViewColumn("id", "It")])
+    plan = engine.plan([ORDERS], views=[view])
+    assert [str(change.name) for change in plan.actions.changes] == ["dev.silver.v"]
+    notebook.catalog.run(sql_create_view(view))
+    assert not engine.plan([ORDERS], views=[view])
+    models = notebook.engine().import_tables("dev.silver")
+    assert models.views == (view,)
+    assert "views:" in models.as_yaml()
+    assert not engine.plan(models.tables, schemas=models.schemas, views=models.views)
 
 
 def test_a_function_in_the_place_of_a_policy_is_refused(notebook: Notebook) -> None:
