@@ -365,6 +365,9 @@ def _refuse_unsupported_types(model: Table) -> None:
 
     A model that does not manage columns may name each type that tables on Databricks can have.
     """
+    types = {id(column.data_type): column.data_type for column in model.columns}  # equal texts share one
+    if not any(map(first_unsupported, types.values())):
+        return
     manages_types = model.is_about(Part.COLUMNS)
     for column in model.columns:
         unsupported = first_unsupported(column.data_type)
