@@ -394,7 +394,7 @@ def to_grants(grants: Mapping[str, Iterable[str]]) -> Mapping[str, tuple[str, ..
 
 def read_only(mapping: Mapping[str, str]) -> Mapping[str, str]:
     """Return a read-only copy, sorted by key, so that the input's order has no effect."""
-    return MappingProxyType({key: mapping[key] for key in sorted(mapping)})
+    return MappingProxyType({key: mapping[key] for key in sorted(mapping)}) if mapping else NOTHING
 
 
 def set_fields(target: object, **values: object) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, Final, Generic, TypeAlias, TypeGuard, TypeVar
 
 from delta_engine.aspects.comparison import Model_co
@@ -134,6 +135,9 @@ class Failure:
     reason: str | None = None
 
 
+_NOTHING_UNKNOWN: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded(Generic[Model_co]):
     """What is recorded of a securable.
@@ -193,7 +197,7 @@ class Recorded(Generic[Model_co]):
     schema_checksum: str | None = None
     actual_checksum: str | None = None
     dependencies: tuple[str, ...] = ()
-    unknown: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    unknown: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: _NOTHING_UNKNOWN)
 
     @classmethod
     def of(
