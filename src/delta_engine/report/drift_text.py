@@ -309,7 +309,7 @@ def _finding(finding: Finding) -> Iterator[Line]:
 
 def _author(changed: Attribution) -> str:
     parts = [
-        shown_moment(changed.at) if changed.at else "",
+        shown_moment(changed.at) if changed.at else "time unknown," if changed.who else "",
         f"by {_shown(changed.who)}" if changed.who else "",
     ]
     origin = [

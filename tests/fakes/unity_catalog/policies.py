@@ -126,6 +126,7 @@ class Policy:
             "  On Column": self.column,
             "  Using Columns": ", ".join(self.using),
             "Updated By": self.altered_by,
+            "Updated At": self.altered_at and f"{self.altered_at:%Y-%m-%d AD at %H:%M:%S UTC}",
         }
         return [{"info_name": name, "info_value": value} for name, value in properties.items() if value]
 

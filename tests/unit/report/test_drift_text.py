@@ -1,12 +1,13 @@
 """The report as text and as JSON: exact texts, and lines that nothing can break out of."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.drift.drift_report import DriftReport, PendingChange, PendingResource, ResourceDrift
-from delta_engine.drift.drifted_resources import Finding
+from delta_engine.drift.drifted_resources import Attribution, Finding
 from delta_engine.report.drift_text import drift_lines, drift_text
 from delta_engine.report.json_documents import report_json
 from tests.builders.awkward_drift_reports import hostile_report, huge_report
@@ -114,3 +115,11 @@ def test_a_rename_has_both_names() -> None:
     assert shown(DriftKind.COLUMN_RENAMED, "column mail", "mail", "email") == [
         "      column mail: RENAMED mail → email"
     ]
+
+
+def test_an_author_without_a_time_is_shown_as_such() -> None:
+    (drifted, *_) = full_report().drifted
+    (finding, *_) = drifted.findings
+    unknown = replace(finding, changed=Attribution(who="ana"), last_written=None)
+    report = replace(full_report(), drifted=(replace(drifted, findings=(unknown,)),))
+    assert "last_modified: time unknown, by ana\n" in drift_text(report)

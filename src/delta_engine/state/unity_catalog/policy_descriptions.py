@@ -8,6 +8,7 @@ words of the platform, which also shows former ones, such as `hasTag`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Final
 
 from delta_engine.backends.sql_runner import Row
@@ -73,8 +74,22 @@ def described_policy(rows: Sequence[Row]) -> PolicyState | OtherPolicy:
         match=dict(_matched(properties.get("match columns", ""))),
         when=present_spelling(when) if when else None,
         comment=properties.get("comment", ""),
-        audit=Audit(created_by=properties.get("created by"), altered_by=properties.get("updated by")),
+        audit=Audit(
+            created_at=_moment(properties.get("created at")),
+            created_by=properties.get("created by"),
+            altered_at=_moment(properties.get("updated at")),
+            altered_by=properties.get("updated by"),
+        ),
     )
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Return the moment that a description shows, as in the documented example; None for another form."""
+    try:
+        shown = datetime.strptime(text or "", "%Y-%m-%d AD at %H:%M:%S UTC")
+    except ValueError:
+        return None
+    return shown.replace(tzinfo=timezone.utc)
 
 
 def shown_policies(rows: Sequence[Row]) -> list[str]:

@@ -11,6 +11,7 @@ from delta_engine.errors import CatalogReadError
 from delta_engine.models.functions import Function, FunctionLanguage, Parameter
 from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyScope
 from delta_engine.models.types import AtomicType, DecimalType
+from delta_engine.state.audits import Audit
 from delta_engine.state.function_states import FunctionState, OtherRoutine, function_state_of
 from delta_engine.state.policy_states import OtherPolicy, PolicyState, policy_state_of
 from delta_engine.state.unity_catalog.policy_descriptions import (
@@ -245,6 +246,9 @@ DESCRIBED = {
     "  Using Columns": "region, 'a, (b'",
     "Governed Tags": "pii:email",
     "Created By": "ann",
+    "Created At": "2025-12-31 AD at 19:41:07 UTC",
+    "Updated By": "jo",
+    "Updated At": "2026-01-01 AD at 22:01:17 UTC",
 }
 
 
@@ -259,7 +263,19 @@ def test_a_mask_is_described() -> None:
     state = described_policy(description())
     assert state == MASK
     assert isinstance(state, PolicyState)
-    assert state.audit.created_by == "ann"
+    assert state.audit == Audit(
+        created_at=datetime(2025, 12, 31, 19, 41, 7, tzinfo=timezone.utc),
+        created_by="ann",
+        altered_at=datetime(2026, 1, 1, 22, 1, 17, tzinfo=timezone.utc),
+        altered_by="jo",
+    )
+
+
+@pytest.mark.parametrize("shown", [None, "yesterday", "2026-01-01 AD at 22:01:17 CET"])
+def test_a_moment_in_another_form_is_unknown(shown: str | None) -> None:
+    state = described_policy(description(updated_at=shown))
+    assert isinstance(state, PolicyState)
+    assert (state.audit.altered_at, state.audit.altered_by) == (None, "jo")
 
 
 def test_a_filter_of_every_table_is_described() -> None:
