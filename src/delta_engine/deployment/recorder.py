@@ -23,6 +23,7 @@ from delta_engine.deployment.document import (
     VERSION,
     AppliedPlan,
     ApplyActions,
+    ApplyRecord,
     Checkpoint,
     Checksum,
     DeploymentState,
@@ -182,14 +183,10 @@ class RunRecorder:
         if saved and not self._checkpoints and _says_the_same(saved, state) and not is_forced:
             self._remove_journals()
             return self._base
-        state = msgspec.structs.replace(described(state, self._facts), synced_at=self.now())
-        if applied is not None:
-            seconds = time.monotonic() - self._began_at
-            record = apply_record(applied, self._checkpoints, self.warnings, seconds=seconds)
-            state = msgspec.structs.replace(state, metadata=record)
-        elif self.warnings:
-            metadata = msgspec.structs.replace(state.metadata, warnings=tuple(self.warnings))
-            state = msgspec.structs.replace(state, metadata=metadata)
+        metadata = self._apply_record(applied, state.metadata)
+        state = msgspec.structs.replace(
+            described(state, self._facts), synced_at=self.now(), metadata=metadata
+        )
         self._base = self._repository.save(state, self._base, write_id=self.run_id)
         self._remove_journals()
         return self._base
@@ -205,6 +202,14 @@ class RunRecorder:
         if warning not in self.warnings:
             self.warnings.append(warning)
             self._notify(warning)
+
+    def _apply_record(self, applied: ApplyActions | None, earlier: ApplyRecord) -> ApplyRecord:
+        """Return the record of this apply; that of the last one if this run applied nothing, with its own warnings."""
+        if applied is not None:
+            seconds = time.monotonic() - self._began_at
+            return apply_record(applied, self._checkpoints, self.warnings, seconds=seconds)
+        warnings = tuple(self.warnings) or earlier.warnings
+        return msgspec.structs.replace(earlier, warnings=warnings)
 
     def _remove_journals(self) -> None:
         """Remove the journals that the document now includes; a replay recognizes a remaining one by its run id."""

@@ -40,9 +40,9 @@ from delta_engine.models import QualifiedName, Schema, SchemaName, Table
 from delta_engine.ownership.recorded import AnyRecord, resource_id, resource_key
 from delta_engine.report.planned_actions import (
     other_changes,
+    planned_action,
     planned_actions,
     planned_change,
-    planned_whole,
     undone_drift_note,
 )
 from delta_engine.telemetry.logs import redacted
@@ -381,5 +381,5 @@ def _table(action: TableAction, undone: UndoneDrift) -> dict[str, Any]:
 
 
 def _risks(action: CarriedAction) -> dict[str, Any]:
-    whole = planned_whole(action)
+    whole = planned_action(action)
     return {"hazards": list(whole.hazards), "undo": whole.undo}

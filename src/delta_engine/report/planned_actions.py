@@ -95,7 +95,7 @@ def planned_actions(
             planned_change(change, undone_by(resource, action, change, undone))
             for change in aspects.explain([action])
         )
-        yield msgspec.structs.replace(planned_whole(action), phase=action.phase.value, changes=changes)
+        yield planned_action(action, action.phase.value, changes)
 
 
 def planned_change(change: Change, undoes: Finding | None = None) -> PlannedChange:
@@ -109,12 +109,16 @@ def planned_change(change: Change, undoes: Finding | None = None) -> PlannedChan
     )
 
 
-def planned_whole(action: CarriedAction) -> PlannedAction:
-    """Return an action without its phase and changes: the creation or the drop of a securable."""
+def planned_action(
+    action: CarriedAction, phase: str | None = None, changes: tuple[PlannedChange, ...] = ()
+) -> PlannedAction:
+    """Return an action as data; without phase and changes for the creation or the drop of a securable."""
     return PlannedAction(
+        phase=phase,
         action=action_name(action),
         hazards=tuple(hazard.value for hazard in action.hazards),
         undo=reversal_of(action).value,
+        changes=changes,
     )
 
 
