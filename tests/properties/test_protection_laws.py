@@ -32,10 +32,11 @@ from tests.builders.deployment import deployment_over
 from tests.builders.histories import Sync
 from tests.builders.models import orders
 from tests.builders.worlds import EVERYTHING, Catalog, Kill, World
-from tests.fakes.unity_catalog.exposure import Exposure
+from tests.fakes.unity_catalog.grammar import parse
 from tests.fakes.unity_catalog.policies import EVERYBODY, Policy, effective, filters_rows, masks
-from tests.fakes.unity_catalog.statements import Tags
+from tests.fakes.unity_catalog.statements import Restore, Tags
 from tests.fakes.unity_catalog.stored import Stored
+from tests.fakes.unity_catalog.stored_values import StoredValues, origins
 from tests.proofs import examples
 
 KEY = "dev.silver.orders"
@@ -79,7 +80,8 @@ class Watched(Catalog):
 
     def __init__(self) -> None:
         super().__init__()
-        self._exposure: Exposure | None = None
+        self._versions: list[StoredValues] = []
+        self._held: Mapping[str, frozenset[str]] = {}
         self._bounds: Bounds | None = None
         self._protected: dict[str, set[str]] = {}
         self._filtered: dict[str, bool] = {}
@@ -98,7 +100,8 @@ class Watched(Catalog):
     def begin(self, goal: Table) -> None:
         """Start a run that leads to a model."""
         state = self.tables[KEY].state
-        self._exposure = self._exposure or Exposure(self.tables[KEY])
+        if not self._versions:
+            self._note(StoredValues.first(column.key for column in state.columns))
         self._bounds = bounds = Bounds(
             rights=rights(state) | rights(goal),
             tags={column.key: column.tags for column in state.columns},
@@ -114,8 +117,9 @@ class Watched(Catalog):
         self._filtered = {who: self._is_filtered(who) and bounds.is_filtered[who] for who in PRINCIPALS}
 
     def _look(self, sql: str, bounds: Bounds) -> None:
-        assert self._exposure is not None
-        self._exposure.note(sql, len(self.histories._tables[KEY]) - 1)
+        statement = parse(sql)
+        before = self._versions[-1]
+        self._note(self._versions[statement.version] if isinstance(statement, Restore) else before.after(sql))
         for who in PRINCIPALS:
             hidden = self._hidden_now(who)
             shown = self._protected[who] & self._origins() - hidden
@@ -131,25 +135,29 @@ class Watched(Catalog):
 
         A model that shows a column also shows the values of others that earlier runs computed into it.
         """
-        assert self._exposure is not None
         shown: set[str] = set()
         for column in goal.columns:
             if not (column.mask or self._masks(who, column.tags)):
-                shown |= {column.key, *self._exposure.held.get(column.key, ())}
+                shown |= {column.key, *self._held.get(column.key, ())}
         return self._origins() - shown
 
+    def _note(self, stored: StoredValues) -> None:
+        """Note what the columns hold in the versions since the last note."""
+        versions = len(self.histories._tables[KEY])
+        self._versions += [stored] * (versions - len(self._versions))
+        self._versions[-1] = stored
+        self._held = {name: origins(value) for name, value in stored.columns.items()}
+
     def _origins(self) -> frozenset[str]:
-        assert self._exposure is not None
-        return frozenset().union(*self._exposure.held.values())
+        return frozenset().union(*self._held.values())
 
     def _hidden_now(self, who: str) -> frozenset[str]:
         """Return the columns, by first names, of whose values no column shows any to a principal."""
-        assert self._exposure is not None
         shown: set[str] = set()
         for column in self.tables[KEY].state.columns:
             tags = self._acting(column.tags, self._bounds.tags.get(column.key, {}) if self._bounds else None)
             if column.mask is None and not self._masks(who, tags):
-                shown |= self._exposure.held[column.key]
+                shown |= self._held[column.key]
         return self._origins() - shown
 
     def _acting(self, tags: Tags, before: Tags | None) -> Tags:
