@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 Notify = Callable[[str], None]
 """Gets notes for the user, such as that another run holds the lock."""
 
-_Model = TypeVar("_Model", Table, Schema, Function, AbacPolicy)
+_Model = TypeVar("_Model", Table, Schema, Function, AbacPolicy, View)
 
 _CREATES_SCHEMAS: Final = {"create_schemas": True}
 
