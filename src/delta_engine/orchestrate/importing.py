@@ -11,6 +11,7 @@ from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
 from delta_engine.aspects.existing_models import (
     THE_CATALOG,
     as_schema_model,
+    as_view_model,
     governed_models,
     imported_arguments,
 )
@@ -19,7 +20,7 @@ from delta_engine.config.body_files import text_key
 from delta_engine.config.settings import Settings
 from delta_engine.config.state_backend import DatabricksState
 from delta_engine.deployment.stores.databricks import HEADS, LOCKS
-from delta_engine.errors import InvalidCommandError, NotADeltaTableError, RefusedError
+from delta_engine.errors import CatalogReadError, InvalidCommandError, NotADeltaTableError, RefusedError
 from delta_engine.models import (
     AbacPolicy,
     Column,
@@ -32,6 +33,7 @@ from delta_engine.models import (
     SecurableName,
     Table,
     View,
+    ViewName,
 )
 from delta_engine.models.constraints import Keyed, referenced_table
 from delta_engine.orchestrate.backend import Backend
@@ -42,6 +44,8 @@ from delta_engine.state.catalog_reader import (
     Listing,
     Other,
     bare_model,
+    bare_view,
+    direct_snapshot_by,
     place_of,
     readable_snapshot,
     unmanaged_columns,
@@ -146,6 +150,11 @@ def import_tables(
     if named and not (names or others):
         raise _declared_already(target, [declared[resource_key(name)] for name in named])
     imported = read_models(backend, replace(targets, names=names, others=others), scope.owns)
+    is_no_table = any(isinstance(refusal, NotADeltaTableError) for refusal in imported.refusals)
+    if not targets.is_whole and is_no_table and (view := _view_of(backend, targets.names[0])):
+        if model := declared.get(resource_key(view.qualified_name)):
+            raise _declared_already(target, [model])
+        imported = read_models(backend, Targets(names=(), others=(view,), is_whole=False), scope.owns)
     if not imported.models and not imported.refusals:
         way_out = "; ".join(imported.notes)
         raise InvalidCommandError(f"{target} has no Delta tables", way_out=f"It has others: {way_out}.")
@@ -161,6 +170,16 @@ def import_tables(
         ),
         declared=len(named) - len(names) - len(others),
     )
+
+
+def _view_of(backend: Backend, name: QualifiedName) -> View | None:
+    """Return the model of a view; None if there is none whose query you may see."""
+    view = ViewName(*name.parts)
+    try:
+        state = direct_snapshot_by(backend.reader, [], [bare_view(view)]).views.get(view.key)
+    except CatalogReadError:
+        return None
+    return as_view_model(view, state) if state and state.query else None
 
 
 def _declared_already(target: str, models: Sequence[Securable]) -> InvalidCommandError:

@@ -157,3 +157,16 @@ def test_the_file_of_a_query_is_never_overwritten(workspace: Workspace, tmp_path
     assert by_schema.code == ExitCode.PARTIAL
     assert other.read_text() == "SELECT 1 AS a\n"
     assert [path.name for path in (tmp_path / "conf" / "models").glob("*.yml")] == ["silver.yml"]
+
+
+def test_a_single_view_is_imported(workspace: Workspace) -> None:
+    done = workspace.runs("import", "dev.gold.big")
+    assert done.code == 0, done.stderr
+    assert "    query: SELECT * FROM ${catalog}.gold.revenue WHERE amount > 1000\n" in done.stdout
+    assert "    schema_mode: evolution\n" in done.stdout
+    missing = workspace.runs("import", "dev.gold.nothing")
+    assert missing.code == ExitCode.REFUSED
+    assert workspace.runs("import", "dev.gold.big", "--to", "conf/models/big.yml").code == 0
+    again = workspace.runs("import", "dev.gold.big", "--to", "conf/models/again.yml")
+    assert again.code == ExitCode.REFUSED
+    assert "dev.gold.big is declared already (conf/models/big.yml:3)" in again.stderr
