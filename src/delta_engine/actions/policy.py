@@ -57,25 +57,25 @@ class NeededConsent:
     """
 
     kind: DestructiveKind
-    table: SecurableName
+    securable: SecurableName
     part: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.kind.value} {'.'.join(filter(None, (str(self.table), self.part)))}"
+        return f"{self.kind.value} {'.'.join(filter(None, (str(self.securable), self.part)))}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consent:
-    """Consent to one change of one table until a date: an entry of `conf/consents.yml`.
+    """Consent to one change of one securable until a date: an entry of `conf/consents.yml`.
 
     Args:
-        part: a column's dotted path or a constraint's name; None for every change of the kind on the table.
+        part: a column's dotted path or a constraint's name; None for every change of the kind on it.
         expires: the last day, UTC.
         environments: the environments in which the entry holds.
     """
 
     kind: DestructiveKind
-    table: SecurableName
+    securable: SecurableName
     part: str | None = None
     reason: str
     expires: date
@@ -89,7 +89,8 @@ class Consent:
     def covers(self, needed: NeededConsent) -> bool:
         """Whether the entry names a change, expired or not."""
         is_part = self.part is None or self.part.lower() == (needed.part or "").lower()
-        is_same = (self.table.kind, self.table.key) == (needed.table.kind, needed.table.key)
+        ours, theirs = self.securable, needed.securable
+        is_same = (ours.kind, ours.key) == (theirs.kind, theirs.key)
         return self.kind is needed.kind and is_same and is_part
 
     @property
@@ -103,7 +104,7 @@ class Consent:
         return f"the consent to {self} expired on {self.expires}"
 
     def __str__(self) -> str:
-        return str(NeededConsent(kind=self.kind, table=self.table, part=self.part))
+        return str(NeededConsent(kind=self.kind, securable=self.securable, part=self.part))
 
 
 _SUGGESTED_DAYS: Final = 30
@@ -185,7 +186,7 @@ class Policy:
 
     def allows(self, kind: DestructiveKind, table: SecurableName, part: str | None = None) -> bool:
         """Whether a kind of change is allowed on a securable, or on one part of it: a column's path or a constraint."""
-        needed = NeededConsent(kind=kind, table=table, part=part)
+        needed = NeededConsent(kind=kind, securable=table, part=part)
         return any(
             allowance.kind is kind and matches_any(table, [allowance.tables]) for allowance in self.allow
         ) or any(consent.covers(needed) for consent in self.consents)

@@ -139,7 +139,7 @@ def _entries(
         if entry.environments is None or environment in entry.environments:
             yield Consent(
                 kind=entry.kind,
-                table=_subject(document, path, entry, variables),
+                securable=_subject(document, path, entry, variables),
                 part=entry.column or entry.key,
                 reason=entry.reason.strip(),
                 expires=entry.expires,

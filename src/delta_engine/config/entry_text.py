@@ -73,14 +73,14 @@ class EntryWriter:
         """
         by_file: dict[Path, list[NeededConsent]] = {}
         for change in needed:
-            by_file.setdefault(_file_for(conf_dir, change.table), []).append(change)
+            by_file.setdefault(_file_for(conf_dir, change.securable), []).append(change)
         return {path: self._edited(path, changes) for path, changes in sorted(by_file.items())}
 
     def _entry(self, needed: NeededConsent) -> dict[str, object]:
         key = "key" if needed.kind in OF_KEYS else "column"
         return {
             "kind": needed.kind.value,
-            needed.table.kind: self._name(needed.table),
+            needed.securable.kind: self._name(needed.securable),
             **({key: needed.part} if needed.part is not None else {}),
             **self._ending(),
         }

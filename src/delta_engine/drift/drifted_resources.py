@@ -389,7 +389,7 @@ class DriftFacts:
         """The changes that the reversal needs to be allowed, by `planning_key`."""
         needed: dict[str, list[NeededConsent]] = defaultdict(list)
         for change in self.reversal.needed:
-            needed[planning_key(change.table)].append(change)
+            needed[planning_key(change.securable)].append(change)
         return needed
 
     @property

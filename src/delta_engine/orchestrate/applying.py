@@ -148,7 +148,7 @@ def apply_planned(
             for outcome in outcomes_so_far
             if outcome.failure is not None or outcome.kind is OutcomeKind.STOPPED
         }
-        used = [consent for consent in planned.consents if consent.table.key not in undone]
+        used = [consent for consent in planned.consents if consent.securable.key not in undone]
         run.recorder.remember_consents(used, planned.intent.policy.consents)
         verified, unverified = _verify(run, planned, recording, control.stop)
         _record_unchanged(run, planned, recording, outcomes_so_far, control.stop)

@@ -140,7 +140,7 @@ _DROPS: Final = (DestructiveKind.DROP_TABLE, DestructiveKind.DROP_FUNCTION, Dest
 
 def _is_needless(consent: Consent, state: DeploymentState) -> bool:
     """Whether a deployment state shows that nothing is left to drop."""
-    record = state.resources.get(resource_key(consent.table))
+    record = state.resources.get(resource_key(consent.securable))
     if consent.kind in _DROPS:
         return record is None
     if not is_of_table(record) or record.status is not Status.HEALTHY:

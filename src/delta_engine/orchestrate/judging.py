@@ -118,4 +118,6 @@ def _consent_entries(environment: Environment, needed: Sequence[NeededConsent], 
 
 def _is_allowed(refusal: RefusedError, policy: Policy) -> bool:
     needed = needed_by([refusal])
-    return bool(needed) and all(policy.allows(change.kind, change.table, change.part) for change in needed)
+    return bool(needed) and all(
+        policy.allows(change.kind, change.securable, change.part) for change in needed
+    )

@@ -110,7 +110,7 @@ def _refusal(refusal: RefusedError) -> dict[str, str]:
 
 
 def _needed(change: NeededConsent | Consent) -> dict[str, str]:
-    fields = {"kind": change.kind.value, "table": str(change.table), "part": change.part}
+    fields = {"kind": change.kind.value, "table": str(change.securable), "part": change.part}
     return {key: value for key, value in fields.items() if value is not None}
 
 

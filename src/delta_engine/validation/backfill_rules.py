@@ -134,7 +134,7 @@ class NoUnallowedRewrites:
                 yield Problem(f"{change}, and {rewrite.problem}", rewrite.way_out)
             elif not policy.allows(kind, align.table):
                 reason = f"{change}, which rewrites all rows and gives the table another id"
-                needed = (NeededConsent(kind=kind, table=align.table),)
+                needed = (NeededConsent(kind=kind, securable=align.table),)
                 yield Problem(reason, f"Allow it: {consent(kind, align.table)}", needed=needed)
         for verification in align.of_type(VerifyRewrite):
             if verification.problem:
@@ -163,7 +163,7 @@ class NoUnallowedMoves:
                 yield Problem(reason, "Sync the one before you declare the other.")
             elif not policy.allows(kind, align.table):
                 way_out = f"Declare its location as it is, or allow it: {consent(kind, align.table)}"
-                yield Problem(change, way_out, needed=(NeededConsent(kind=kind, table=align.table),))
+                yield Problem(change, way_out, needed=(NeededConsent(kind=kind, securable=align.table),))
 
 
 class WithinRewriteLimit:

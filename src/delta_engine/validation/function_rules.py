@@ -88,7 +88,7 @@ class NoUnallowedProtectionChanges:
         if policy.allows(kind, align.name):
             return
         for reason in (*_other_bodies(align), *_looser_policies(align)):
-            needed = (NeededConsent(kind=kind, table=align.name),)
+            needed = (NeededConsent(kind=kind, securable=align.name),)
             yield Problem(reason, f"Allow it: {consent(kind, align.name)}", needed=needed)
 
 

@@ -167,7 +167,7 @@ class NoUnallowedExposure:
         again = "Declare it again, or allow it: "
         if align.of_type(DropRowFilter) and not policy.allows(kind, align.table):
             reason = "its row filter would be dropped, and every reader would see all rows"
-            filtered = (NeededConsent(kind=kind, table=align.table),)
+            filtered = (NeededConsent(kind=kind, securable=align.table),)
             yield Problem(reason, again + consent(kind, align.table), needed=filtered)
         kind = DestructiveKind.DROP_COLUMN_MASK
         masked = [drop.column for drop in align.of_type(DropColumnMask)]

@@ -427,7 +427,7 @@ class NoUnallowedDrops:
                 yield ConsentRefusal(
                     f"{drop.reason}, and would be dropped{lost.get(drop.name.kind, '')}",
                     **subject(drop.name),
-                    needed=(NeededConsent(kind=kind, table=drop.name),),
+                    needed=(NeededConsent(kind=kind, securable=drop.name),),
                     way_out=way_out,
                 )
 

@@ -235,7 +235,7 @@ def _consent(align: AlignTable) -> str:
 
 
 def _needed(align: AlignTable) -> tuple[NeededConsent, ...]:
-    return (NeededConsent(kind=DestructiveKind.PROTECTED_DATA, table=align.table),)
+    return (NeededConsent(kind=DestructiveKind.PROTECTED_DATA, securable=align.table),)
 
 
 def _exposed_columns(

@@ -261,7 +261,7 @@ def without_consent(
 ) -> tuple[NeededConsent, ...]:
     """Return the consents that changes of parts need and do not have, each once."""
     needed = dict.fromkeys(part for part in parts if not policy.allows(kind, table, part))
-    return tuple(NeededConsent(kind=kind, table=table, part=part) for part in needed)
+    return tuple(NeededConsent(kind=kind, securable=table, part=part) for part in needed)
 
 
 def needed_by(refusals: Iterable[RefusedError]) -> tuple[NeededConsent, ...]:

@@ -38,7 +38,7 @@ def test_entries_are_read_for_their_environments(tmp_path: Path) -> None:
     assert load_consents(tmp_path, "dev", {}, ["dev"]) == ()
     assert load(tmp_path, "") == load(tmp_path, "consents: []") == ()
     (first,) = load(tmp_path, GOOD)
-    assert (first.kind, first.table, first.part) == (DestructiveKind.DROP_COLUMN, ORDERS, "address.city")
+    assert (first.kind, first.securable, first.part) == (DestructiveKind.DROP_COLUMN, ORDERS, "address.city")
     assert first.reason == "moved to addresses"
     assert first.expires == date(2026, 12, 31)
     assert first.environments == ("dev", "prod")
@@ -68,16 +68,18 @@ consents:
 
 def test_entries_name_functions_and_policies(tmp_path: Path) -> None:
     consents = load(tmp_path, OF_FUNCTIONS)
-    assert [consent.table for consent in consents] == [
+    assert [consent.securable for consent in consents] == [
         FunctionName("dev", "gov", "Mask"),
         FunctionName("dev", "gov", "mask"),
         PolicyName(PolicyScope("schema", "dev.sales"), "mask_pii"),
         PolicyName(PolicyScope("catalog", "dev"), "mask.all"),
         PolicyName(PolicyScope("schema", "dev.sales"), "mask_pii"),
     ]
-    needed = NeededConsent(kind=DestructiveKind.CHANGE_PROTECTION, table=FunctionName("dev", "gov", "mask"))
+    needed = NeededConsent(
+        kind=DestructiveKind.CHANGE_PROTECTION, securable=FunctionName("dev", "gov", "mask")
+    )
     assert [consent.covers(needed) for consent in consents] == [True, False, False, False, False]
-    table = NeededConsent(kind=DestructiveKind.DROP_TABLE, table=QualifiedName("dev", "gov", "mask"))
+    table = NeededConsent(kind=DestructiveKind.DROP_TABLE, securable=QualifiedName("dev", "gov", "mask"))
     assert not any(consent.covers(table) for consent in consents)
 
 
@@ -87,9 +89,9 @@ def test_needed_entries_of_functions_and_policies_are_written(tmp_path: Path, is
     kinds = (DestructiveKind.CHANGE_PROTECTION, DestructiveKind.DROP_FUNCTION)
     policy = PolicyName(PolicyScope("table", "dev.sales.orders"), "mask_pii")
     needed = [
-        *(NeededConsent(kind=kind, table=name) for kind in kinds),
-        NeededConsent(kind=DestructiveKind.DROP_POLICY, table=policy),
-        NeededConsent(kind=DestructiveKind.CHANGE_PROTECTION, table=replace(policy, policy="rows")),
+        *(NeededConsent(kind=kind, securable=name) for kind in kinds),
+        NeededConsent(kind=DestructiveKind.DROP_POLICY, securable=policy),
+        NeededConsent(kind=DestructiveKind.CHANGE_PROTECTION, securable=replace(policy, policy="rows")),
     ]
     if is_folder:
         (tmp_path / "consents").mkdir()
@@ -252,10 +254,10 @@ def test_an_entry_holds_through_its_last_day_in_utc(tmp_path: Path, now: datetim
 
 
 AWKWARD = [
-    NeededConsent(kind=DestructiveKind.DROP_COLUMN, table=ORDERS, part="a: #b"),
-    NeededConsent(kind=DestructiveKind.DROP_CONSTRAINT, table=ORDERS, part="yes"),
-    NeededConsent(kind=DestructiveKind.DROP_TABLE, table=QualifiedName("dev", "silver", "été's")),
-    NeededConsent(kind=DestructiveKind.REWRITE_TABLE, table=QualifiedName("other", "silver", "x${y}")),
+    NeededConsent(kind=DestructiveKind.DROP_COLUMN, securable=ORDERS, part="a: #b"),
+    NeededConsent(kind=DestructiveKind.DROP_CONSTRAINT, securable=ORDERS, part="yes"),
+    NeededConsent(kind=DestructiveKind.DROP_TABLE, securable=QualifiedName("dev", "silver", "été's")),
+    NeededConsent(kind=DestructiveKind.REWRITE_TABLE, securable=QualifiedName("other", "silver", "x${y}")),
 ]
 WRITER = EntryWriter(
     date(2026, 12, 31), environment="dev", variables={"catalog": "dev"}, reason="- because: 'x' #y"
@@ -283,11 +285,11 @@ def test_written_entries_are_read_back_and_the_rest_stays(tmp_path: Path, text: 
     path.write_text(text, newline="")
     files = WRITER.edited_files(tmp_path, AWKWARD)
     consents = load(tmp_path, files[path])
-    assert [str(consent) for consent in consents if not consent.table.key.endswith(".old")] == [
+    assert [str(consent) for consent in consents if not consent.securable.key.endswith(".old")] == [
         *map(str, AWKWARD)
     ]
     assert {consent.reason for consent in consents} <= {"- because: 'x' #y", "r"}
-    assert ("old" in text) == any(consent.table.key.endswith(".old") for consent in consents)
+    assert ("old" in text) == any(consent.securable.key.endswith(".old") for consent in consents)
     assert ("\r\n" in files[path]) == ("\r\n" in text)
     assert all(part in files[path] for part in ("# above", "# first", "# last", "# below") if part in text)
 

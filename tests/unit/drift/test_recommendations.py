@@ -512,7 +512,7 @@ def _calls_to_report(count: int) -> int:
     observed = CatalogState(tables={model.key: ABSENT for model in models})
     drifted = DriftDetector(DriftPolicy()).detect(compare(state, observed), now=LATER)
     needed = [
-        NeededConsent(kind=DestructiveKind.DROP_COLUMN, table=model.qualified_name, part="old")
+        NeededConsent(kind=DestructiveKind.DROP_COLUMN, securable=model.qualified_name, part="old")
         for model in models
     ]
     facts = DriftFacts(

@@ -199,7 +199,7 @@ def test_entries_for_what_a_plan_needs_allow_it_and_any_one_less_does_not(case: 
 def given(change: NeededConsent) -> Consent:
     return Consent(
         kind=change.kind,
-        table=change.table,
+        securable=change.securable,
         part=change.part,
         reason="because",
         expires=date(2999, 1, 1),
