@@ -21,6 +21,7 @@ from delta_engine.models import (
     Securable,
     SecurableName,
     Table,
+    ViewName,
 )
 
 
@@ -46,6 +47,7 @@ class Phase(Enum):
     CHANGE_COLUMN_MASKS = (
         "change_column_masks"  # right after adding: an added column is never visible unmasked
     )
+    BEGIN_EVOLUTION = "begin_evolution"  # of a view, before a query that spreads what changes
     REPLACE_DEFINITION = "replace_definition"  # first for a function or a policy: it may lose the rest
     CHANGE_SCHEMA_MODE = "change_schema_mode"  # with the columns that the query returns
     SET_TAGS = "set_tags"  # before values: policies may mask or filter what has a tag
@@ -163,6 +165,60 @@ class Adoption:
     differing: tuple[Action, ...] = ()
 
 
+@unique
+class Turn(Enum):
+    """A change of a table or a view that other views have to precede or to follow, in the order of one table."""
+
+    CREATE = "create"
+    QUERY = "query"  # of a view, which may return other columns from here on
+    RENAME_COLUMNS = "rename columns"
+    ADD_COLUMNS = "add columns"
+    DROP_COLUMNS = "drop columns"
+    DROP = "drop"
+
+
+Place: TypeAlias = tuple[str, Turn]
+"""The key of a table or view, and its change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """Where the statement that gives a view another query belongs.
+
+    Args:
+        precedes: the changes that wait for the view.
+        follows: the changes for which the view waits.
+        bridged: the keys of tables whose columns it has to read by position while they are renamed.
+        bridge: the query that does; empty if none is needed, or none can.
+    """
+
+    precedes: frozenset[Place] = frozenset()
+    follows: frozenset[Place] = frozenset()
+    bridged: frozenset[str] = frozenset()
+    bridge: str = ""
+
+
+NO_ORDER: Final = Order()
+"""The place of a change that no other one waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenView:
+    """A view whose query stays, and that loses what it reads.
+
+    Args:
+        relation: the key of the table or view that it reads.
+        columns: the columns that go or get other names; empty for the whole.
+        renamed_to: the new name of a renamed table or view.
+    """
+
+    name: ViewName
+    relation: str
+    columns: tuple[str, ...]
+    declared_at: SourceLocation | None = field(default=None, compare=False)
+    renamed_to: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Create(Generic[Model_co]):
     """Create a securable with all parts of its model that its CREATE statement can express.
@@ -171,12 +227,14 @@ class Create(Generic[Model_co]):
 
     Args:
         adoption: how it takes the Delta table at its location; None if it is new, or if its location was not read.
+        order: the place of a view.
     """
 
     verb: ClassVar[str] = "create"
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     desired: Model_co
     adoption: Adoption | None = None
+    order: Order = field(default=NO_ORDER, compare=False, repr=False)
 
     @property
     def name(self) -> SecurableName:
@@ -229,6 +287,7 @@ class Align(Generic[Name_co]):
         is_streaming: marks a streaming table, which needs its own statements.
         cost: known if rows are written.
         columns: the model's, for the places of messages.
+        order: the place of a view.
     """
 
     verb: ClassVar[str] = "change"
@@ -238,6 +297,7 @@ class Align(Generic[Name_co]):
     is_streaming: bool = False
     cost: Cost | None = field(default=None, compare=False)
     columns: tuple[Column, ...] = field(default=(), compare=False, repr=False)
+    order: Order = field(default=NO_ORDER, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.actions:
@@ -367,6 +427,7 @@ class TablePlan:
     """
 
     changes: tuple[SecurableChange, ...] = ()
+    broken_views: tuple[BrokenView, ...] = field(default=(), compare=False)
     _groups: Mapping[tuple[type, str], list[Any]] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -435,7 +496,7 @@ class TablePlan:
         others = (
             change for change in self.changes if not isinstance(change, Align) or change.name.kind != "table"
         )
-        return TablePlan((*others, *aligned))
+        return TablePlan((*others, *aligned), self.broken_views)
 
     def of_kind(self, change_type: type[_Change], kind: str) -> tuple[_Change, ...]:
         """Return the changes of one type to the securables of one kind, sorted by name."""

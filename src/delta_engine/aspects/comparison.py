@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import compress
 from operator import attrgetter, ne
@@ -27,7 +27,7 @@ from delta_engine.aspects.renames import (
     declares_renames,
     with_all_renames,
 )
-from delta_engine.models import Column, Function, Part, Schema, Securable, Table, View, ViewColumn
+from delta_engine.models import Column, Function, Part, Schema, SchemaMode, Securable, Table, View, ViewColumn
 from delta_engine.models.nested_types import (
     FieldPair,
     Path,
@@ -36,6 +36,7 @@ from delta_engine.models.nested_types import (
     within_structs,
 )
 from delta_engine.sql.expressions import is_same_expression
+from delta_engine.sql.view_queries import is_same_query, named_columns
 from delta_engine.state.function_states import FunctionState
 from delta_engine.state.states import SchemaState, SecurableState, TableState
 from delta_engine.state.view_states import ViewState
@@ -263,11 +264,25 @@ def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paire
 
 
 def _with_documented_columns(plain: Comparison[Any, Any]) -> Comparison[Any, Any]:
-    """Pair all columns that a view returns with what its model documents of them, which may be nothing."""
+    """Pair the columns that a view has and keeps with what its model documents of them, which may be nothing."""
     documented = {column.key: column for column in plain.desired.columns}
-    pairs = ((documented.pop(column.key, bare_column(column)), column) for column in plain.observed.columns)
+    kept = _kept_columns(plain.desired, plain.observed) | documented.keys()
+    pairs = (
+        (documented.pop(column.key, bare_column(column)), column)
+        for column in plain.observed.columns
+        if column.key in kept
+    )
     differing = tuple(pair for pair in pairs if pair[0] != pair[1])
     return replace(plain, differing=differing, added=tuple(documented.values()))
+
+
+def _kept_columns(desired: View, observed: ViewState) -> Set[str]:
+    """Return the columns of a view that are certain to stay when it gets its declared query."""
+    evolves = SchemaMode.EVOLUTION in (desired.schema_mode, observed.schema_mode)
+    is_same = observed.query is None or is_same_query(desired.query, observed.query)
+    if is_same and not evolves:
+        return {column.key for column in observed.columns}
+    return {name.lower() for name in named_columns(desired.query) or ()}
 
 
 def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any, Any]:

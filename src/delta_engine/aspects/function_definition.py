@@ -69,6 +69,7 @@ class ReplaceFunction:
         uses: where it is used, before or after the plan.
         left: the keys of functions that it calls before the plan and not afterwards, directly or not.
         gained: those that it calls afterwards and not before.
+        read_by: the views that call it.
     """
 
     phase: ClassVar[Phase] = Phase.REPLACE_DEFINITION
@@ -78,6 +79,7 @@ class ReplaceFunction:
     uses: tuple[FunctionUse, ...] = field(default=(), compare=False)
     left: frozenset[str] = field(default=frozenset(), compare=False)
     gained: frozenset[str] = field(default=frozenset(), compare=False)
+    read_by: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if not self.parts:

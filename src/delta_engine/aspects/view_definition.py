@@ -75,13 +75,18 @@ class RenameView:
 
 @dataclass(frozen=True, slots=True)
 class AlterViewQuery:
-    """Give a view another query. Readers may see other values, rows and columns than before."""
+    """Give a view another query. Readers may see other values, rows and columns than before.
+
+    Args:
+        replaces: whether CREATE OR REPLACE does, which loses what others set.
+    """
 
     phase: ClassVar[Phase] = Phase.REPLACE_DEFINITION
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
     desired: View
     observed: ViewState = field(hash=False)
     parts: tuple[str, ...]
+    replaces: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.parts:
@@ -92,7 +97,6 @@ class AlterViewQuery:
 class SetSchemaMode:
     """Change what a view does when the columns that it reads change."""
 
-    phase: ClassVar[Phase] = Phase.CHANGE_SCHEMA_MODE
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
     desired: SchemaMode
     observed: SchemaMode | None
@@ -100,6 +104,12 @@ class SetSchemaMode:
     def __post_init__(self) -> None:
         if self.desired is self.observed:
             raise ValueError("the view has this schema mode already")
+
+    @property
+    def phase(self) -> Phase:
+        """Before the query for a view that begins to evolve, after it for others."""
+        is_first = self.desired is SchemaMode.EVOLUTION
+        return Phase.BEGIN_EVOLUTION if is_first else Phase.CHANGE_SCHEMA_MODE
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +132,16 @@ class SetViewColumnComments:
 
     Args:
         view: its model, which Spark's session catalog needs whole.
+        observed: its state, of which the replacement there keeps the rest.
+        replaces: whether CREATE OR REPLACE sets them, which loses what others set.
     """
 
     phase: ClassVar[Phase] = Phase.SET_COLUMN_COMMENTS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     comments: tuple[ColumnComment, ...]
     view: View = field(compare=False, repr=False)
+    observed: ViewState = field(compare=False, repr=False)
+    replaces: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.comments:
@@ -188,7 +202,7 @@ def restored(desired: View, observed: ViewState) -> Iterator[str]:
     for column in observed.columns:
         if column.key in returned:
             declared = documented.get(column.key, bare_column(column))
-            has_own_comment = desired.schema_mode is not SchemaMode.EVOLUTION
+            has_own_comment = SchemaMode.EVOLUTION not in (desired.schema_mode, observed.schema_mode)
             if has_own_comment and column.comment and declared.comment in ("", column.comment):
                 yield sql_set_view_column_comment(name, column.name, column.comment)
             if tags := _unchanged(declared.tags, column.tags):
@@ -218,9 +232,19 @@ def _render_name(actions: Sequence[RenameView], context: RenderContext[ViewName]
 
 def _render_query(actions: Sequence[AlterViewQuery], context: RenderContext[ViewName]) -> Iterable[str]:
     for action in actions:
-        yield sql_alter_view_query(context.name, action.desired.query)
-        if not _is_of_session(context):  # which keeps all but the comments of columns, and has no tags
+        if not _is_of_session(context):
+            yield sql_alter_view_query(context.name, action.desired.query)
             yield from restored(action.desired, action.observed)
+        elif not action.desired.has_column_comments:  # all else stays (measured)
+            yield sql_alter_view_query(context.name, action.desired.query)
+        else:
+            yield _replacement(action.desired, action.observed)
+
+
+def _replacement(desired: View, observed: ViewState) -> str:
+    """Return CREATE OR REPLACE with all that it would lose; of the session catalog alone."""
+    comment, mode = desired.comment or observed.comment, desired.schema_mode or observed.schema_mode
+    return sql_create_view(replace(desired, comment=comment, schema_mode=mode), replaces=True)
 
 
 def _diff_comment(comparison: Comparison[View, ViewState]) -> Iterable[SetViewComment]:
@@ -236,20 +260,29 @@ def _render_comment(actions: Sequence[SetViewComment], context: RenderContext[Vi
 
 def _diff_column_comments(comparison: Comparison[View, ViewState]) -> Iterable[SetViewColumnComments]:
     if comments := tuple(_differing_comments(comparison)):
-        yield SetViewColumnComments(comments, comparison.desired)
+        yield SetViewColumnComments(comments, comparison.desired, comparison.observed)
 
 
 def _column_comment_differences(comparison: Comparison[View, ViewState]) -> Iterable[SetViewColumnComments]:
     for comment in _differing_comments(comparison):
-        yield SetViewColumnComments((comment,), comparison.desired)
+        yield SetViewColumnComments((comment,), comparison.desired, comparison.observed)
 
 
 def _differing_comments(comparison: Comparison[Any, Any]) -> Iterator[ColumnComment]:
     ours = {column.key for model in comparison.ours for column in model.columns if column.comment}
     new = ((column, bare_column(column)) for column in comparison.added)
-    for desired, observed in (*comparison.differing, *new):
+    pairs: Iterable[tuple[Any, Any]] = (*comparison.differing, *new)
+    if _ends_evolution(comparison):  # comments of before are those of what the former query read
+        documented = {column.key: column for column in comparison.desired.columns if column.comment}
+        pairs = ((column, bare_column(column)) for column in documented.values())
+    for desired, observed in pairs:
         if desired.comment != observed.comment and (desired.comment or desired.key in ours):
             yield ColumnComment(observed.name, desired.comment, observed.comment)
+
+
+def _ends_evolution(comparison: Comparison[Any, Any]) -> bool:
+    modes = comparison.desired.schema_mode, comparison.observed.schema_mode
+    return modes[1] is SchemaMode.EVOLUTION and modes[0] not in (None, SchemaMode.EVOLUTION)
 
 
 def _render_column_comments(
@@ -257,7 +290,7 @@ def _render_column_comments(
 ) -> Iterable[str]:
     for action in actions:
         if _is_of_session(context):
-            yield sql_create_view(action.view, replaces=True)
+            yield _replacement(action.view, action.observed)
         else:
             for comment in action.comments:
                 yield sql_set_view_column_comment(context.name, comment.name, comment.desired)

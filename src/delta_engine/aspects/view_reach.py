@@ -9,27 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum, unique
 from typing import NamedTuple
 
+from delta_engine.actions import Order, Place, Turn
 from delta_engine.models.views import SchemaMode
 from delta_engine.sql.view_queries import Reads
-
-
-@unique
-class Turn(Enum):
-    """A change of a table or a view that other views have to precede or to follow, in the order of one table."""
-
-    CREATE = "create"
-    QUERY = "query"  # of a view, which may return other columns from here on
-    RENAME_COLUMNS = "rename columns"
-    ADD_COLUMNS = "add columns"
-    DROP_COLUMNS = "drop columns"
-    DROP = "drop"
-
-
-Place = tuple[str, Turn]
-"""The key of a table or view, and its change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,21 +67,6 @@ class Side(NamedTuple):
     def counts(self, key: str, columns: Collection[str]) -> bool:
         """Whether it matters to the view that some columns come or go because it needs a certain number of them."""
         return bool(columns) and key in self.reads.counted
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """Where the statement that gives a view another query belongs.
-
-    Args:
-        precedes: the changes that wait for the view.
-        follows: the changes for which the view waits.
-        bridged: the keys of tables whose columns it has to read by position while they are renamed.
-    """
-
-    precedes: frozenset[Place]
-    follows: frozenset[Place]
-    bridged: frozenset[str]
 
 
 def order_of(observed: Side | None, desired: Side | None, moved: Mapping[str, Moved]) -> Order:
@@ -162,7 +131,11 @@ def _arrives(view: Side, moved: Mapping[str, Moved]) -> Iterator[Place]:
         if change.before is None:
             yield key, Turn.CREATE
         elif change.is_view:
-            if view.needs(key, change.gained) or (is_bound and change.lost):
+            if (
+                view.needs(key, change.gained)
+                or view.counts(key, change.gained)
+                or (is_bound and change.lost)
+            ):
                 yield key, Turn.QUERY
         else:
             if view.needs(key, change.renamed.values()):

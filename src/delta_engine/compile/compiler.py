@@ -7,10 +7,11 @@ Round.CHANGES, in which schemas come first, then new functions, and the tables p
 - Stage.PROTECT: what strengthens protection, after new policies. Functions, policies, filters and masks are replaced
   after it, and before anything weakens protection.
 - Stage.CHANGE: tables are created and changed, a parent before the tables that are created with foreign keys to it.
+  Views change between the columns of what they read (`aspects.view_orders`), so that they resolve at any time.
 - Stage.ADD_FOREIGN_KEYS: to existing tables, and between tables that reference each other.
 - Stage.CHANGE_RIGHTS: tables that get new references change their grants and owners.
 
-Round.DROPS: tables, then policies and functions are dropped when all earlier steps are over.
+Round.DROPS: views, tables, then policies and functions are dropped when all earlier steps are over.
 Round.SCHEMA_RIGHTS: schemas change grants and owners that the engine may depend on, if everything else succeeded.
 
 A step waits only for the steps that it depends on (docs/decisions/0019).
@@ -19,8 +20,9 @@ A step waits only for the steps that it depends on (docs/decisions/0019).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -35,6 +37,7 @@ from delta_engine.actions import (
     Drop,
     DropTable,
     TablePlan,
+    Turn,
 )
 from delta_engine.aspects.aspect import RenderContext
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
@@ -56,6 +59,16 @@ from delta_engine.aspects.protection_changes import (
 )
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.tags import SetTableTags, UnsetTableTags
+from delta_engine.aspects.view_definition import AlterViewQuery, RenameView
+from delta_engine.aspects.view_orders import (
+    bridge_node,
+    linked,
+    node,
+    turn_of,
+    view_changes,
+    view_needs,
+    view_node,
+)
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities
 from delta_engine.compile.compiled_plan import CompiledPlan, Operation, Round, Statement, Step
@@ -154,11 +167,11 @@ def _add_swaps(
     """Add the changes of protection whose direction is unknown."""
     replaced = {node_of(align.name): align for align in _governors(plan)}
     swaps = {place: (table, swap) for table in tables.values() for place, swap in table.swaps.items()}
-    for node in in_order(waits_of_swaps(plan))[0] if replaced or swaps else ():
-        if node in swaps:
-            steps.add_swap(*swaps[node])
-        elif node in replaced:
-            align = replaced[node]
+    for place in in_order(waits_of_swaps(plan))[0] if replaced or swaps else ():
+        if place in swaps:
+            steps.add_swap(*swaps[place])
+        elif place in replaced:
+            align = replaced[place]
             steps.add_governor(align, renderer.alignment(align.name, align.actions), [*reach(align)])
 
 
@@ -179,7 +192,9 @@ def _stage_after(policy: Create[AbacPolicy], changes: Mapping[str, TableChange])
 def _add_tables(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
     changes: dict[str, TableChange] = {create.table.key: create for create in plan.create_tables}
     changes |= {align.table.key: align for align in plan.align_tables}
-    order, deferred = in_order(_needs(changes))
+    parents = _needs(changes)
+    order, deferred = in_order(parents)
+    needs = view_needs(plan)
     staging = Staging.of(changes.values())
     policies: tuple[Create[AbacPolicy], ...] = plan.of_kind(Create, "policy")
     of_renamed = (
@@ -196,7 +211,7 @@ def _add_tables(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
         )
         for key, change in changes.items()
     }
-    dropped = {drop.table.key: drop for drop in plan.drop_tables}
+    dropped: dict[str, Drop[Any]] = {drop.table.key: drop for drop in plan.drop_tables}
     tables |= {key: _table_before_drop(drop, renderer) for key, drop in dropped.items()}
     steps.rename(plan.align_tables)
     names = sorted(tables)
@@ -206,11 +221,77 @@ def _add_tables(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
                 steps.add_governor(policy, renderer.completed(policy), [policy.desired.scope.key])
         if stage is Stage.CHANGE:
             _add_swaps(steps, plan, tables, renderer)
+        if stage is Stage.CHANGE and needs:
+            _add_among_views(steps, plan, tables, renderer, needs, parents)
+            continue
         for key in order if stage is Stage.CHANGE else names:
             if stage in tables[key].stages:
                 steps.add_stage(tables[key], stage)
+    dropped |= {drop.name.key: drop for drop in plan.of_kind(Drop, "view")}
     for key in in_order(_children_first(dropped))[0]:
         steps.add_drop(dropped[key], renderer.drop(dropped[key]))
+
+
+def _add_among_views(
+    steps: _Steps,
+    plan: TablePlan,
+    tables: Mapping[str, _StagedTable],
+    renderer: _Renderer,
+    needs: Mapping[str, frozenset[str]],
+    parents: Mapping[str, frozenset[str]],
+) -> None:
+    """Add the changes of tables and views; what a view precedes or follows is a step for each such part."""
+    divides = linked(needs)
+    parts: dict[str, Callable[[set[int]], int]] = {}
+    waits = {name: set(needed) for name, needed in needs.items()}
+    lasts: dict[str, str] = {}
+    for key, table in sorted(tables.items()):
+        if Stage.CHANGE in table.stages:
+            for name, statements in _divided_by_turn(table, divides).items():
+                if key in lasts:
+                    waits.setdefault(name, set()).add(lasts[key])
+                parts[name] = partial(steps.add_part, table, statements)
+                lasts[key] = name
+                waits.setdefault(name, set())
+    for key, needed in parents.items():
+        first = next((name for name in parts if name.rpartition(" ")[0] == key), "")
+        if first:
+            waits[first] |= {lasts[parent] for parent in needed if parent in lasts}
+    for change in view_changes(plan):
+        for name, statements in _view_parts(change, renderer).items():
+            parts[name] = partial(steps.add_view, change, statements)
+    done: dict[str, int] = {}
+    for name in in_order({name: frozenset(waits.get(name, set()) & parts.keys()) for name in parts})[0]:
+        done[name] = parts[name]({done[needed] for needed in waits.get(name, ()) if needed in done})
+
+
+def _divided_by_turn(table: _StagedTable, divides: Set[str]) -> Mapping[str, tuple[Statement, ...]]:
+    """Return the statements of a table's change by part, undivided if no view waits for one, or the reverse."""
+    key, statements = table.name.key, table.stages[Stage.CHANGE]
+    is_linked = any(name.rpartition(" ")[0] == key for name in divides)
+    by_part: dict[str, list[Statement]] = defaultdict(list)
+    for statement in statements:
+        by_part[node(key, turn_of(statement.phase) if is_linked else Turn.CREATE)].append(statement)
+    return {name: tuple(by_part[name]) for name in sorted(by_part)} or {node(key, Turn.CREATE): ()}
+
+
+def _view_parts(change: Create[Any] | Align[Any], renderer: _Renderer) -> Mapping[str, tuple[Statement, ...]]:
+    """Return the statements of a view: those of a bridge, under which columns get other names, and the change."""
+    name = change.name
+    if isinstance(change, Create):
+        return {view_node(name.key): tuple(renderer.completed(change))}
+    if not change.order.bridge:
+        return {view_node(name.key): tuple(renderer.alignment(name, change.actions))}
+    renames = change.of_type(RenameView)
+    bridges = [
+        replace(action, desired=replace(action.desired, query=change.order.bridge))
+        for action in change.of_type(AlterViewQuery)
+    ]
+    rest = [action for action in change.actions if action not in renames]
+    return {
+        bridge_node(name.key): tuple(renderer.alignment(name, (*renames, *bridges))),
+        view_node(name.key): tuple(renderer.alignment(name, rest)),
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,6 +394,21 @@ class _Steps:
         if stage < Stage.CHANGE:
             self._cleared[key].add(position)
 
+    def add_part(self, table: _StagedTable, statements: tuple[Statement, ...], after: set[int]) -> int:
+        """Add a part of a table's change among views."""
+        key = table.name.key
+        step = Step(name=table.name, operation=table.operation, statements=statements)
+        waits = self._waits_for(key, Stage.CHANGE, _actions(statements))
+        self._done[key] = self._add(table.name, step, waits | after)
+        return self._done[key]
+
+    def add_view(
+        self, change: Create[Any] | Align[Any], statements: tuple[Statement, ...], after: set[int]
+    ) -> int:
+        operation = Operation.CREATE if isinstance(change, Create) else Operation.ALTER
+        step = Step(name=change.name, operation=operation, statements=statements)
+        return self._add(change.name, step, after, ())
+
     def add_swap(self, table: _StagedTable, statements: tuple[Statement, ...]) -> None:
         key = table.name.key
         step = Step(name=table.name, operation=table.operation, statements=statements)
@@ -337,10 +433,10 @@ class _Steps:
         step = Step(name=drop.name, operation=Operation.DROP, statements=statements, round=Round.DROPS)
         self._add(drop.name, step, set(), [drop.name.scope.key if drop.name.kind == "policy" else ""])
 
-    def add_drop(self, drop: DropTable, statement: Statement) -> None:
-        key = drop.table.key
-        step = Step(name=drop.table, operation=Operation.DROP, statements=(statement,), round=Round.DROPS)
-        position = self._add(drop.table, step, self._cleared[key] | self._uses[key])
+    def add_drop(self, drop: Drop[Any], statement: Statement) -> None:
+        key = drop.name.key
+        step = Step(name=drop.name, operation=Operation.DROP, statements=(statement,), round=Round.DROPS)
+        position = self._add(drop.name, step, self._cleared[key] | self._uses[key])
         for parent in drop.references:
             self._uses[parent.key].add(position)
 
@@ -416,8 +512,8 @@ def _needs(changes: Mapping[str, TableChange]) -> Mapping[str, frozenset[str]]:
     }
 
 
-def _children_first(dropped: Mapping[str, DropTable]) -> Mapping[str, frozenset[str]]:
-    """Return the dropped tables that reference each dropped table."""
+def _children_first(dropped: Mapping[str, Drop[Any]]) -> Mapping[str, frozenset[str]]:
+    """Return the dropped tables and views that reference or read each dropped one."""
     children: dict[str, set[str]] = {key: set() for key in dropped}
     for key, drop in dropped.items():
         for parent in drop.references:

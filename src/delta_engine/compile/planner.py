@@ -23,11 +23,21 @@ from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, Removed
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.governed_tables import with_uses
+from delta_engine.aspects.view_orders import with_read_functions, with_view_orders
 from delta_engine.backends.capabilities import DATABRICKS, Capabilities
 from delta_engine.compile.adopting import adoption
 from delta_engine.compile.keys import dropped_tables, with_referencing_keys
 from delta_engine.compile.rewriting import with_lost_parts
-from delta_engine.models import Function, QualifiedName, Schema, SchemaName, Securable, SecurableName, Table
+from delta_engine.models import (
+    Function,
+    QualifiedName,
+    Schema,
+    SchemaName,
+    Securable,
+    SecurableName,
+    Table,
+    View,
+)
 from delta_engine.models.constraints import resolved
 from delta_engine.ownership.recorded import Recorded, planning_key, resource_key
 from delta_engine.state.catalog_reader import former_names
@@ -118,7 +128,10 @@ class TablePlanner:
                 *map(Keep, named.keys() - gone.keys()),
             )
         )
-        return with_uses(plan, state)
+        views = [model for model in others if isinstance(model, View)]
+        plan = with_read_functions(with_uses(plan, state), state, views)
+        replaces = self.capabilities.session_catalog is not None
+        return with_view_orders(plan, views, state, replaces=replaces)
 
     def _created(self, model: Table, state: CatalogState) -> CreateTable:
         files = state.files.get(model.key)
@@ -148,9 +161,9 @@ class TablePlanner:
     ) -> Iterator[SecurableChange]:
         """Yield what becomes of all but tables: of those that are declared, that models need, or only records have."""
         declared = {resource_key(model.qualified_name) for model in others}
-        inside: list[Table | Function] = [
+        inside: list[Table | Function | View] = [
             *tables,
-            *(model for model in others if isinstance(model, Function)),
+            *(model for model in others if isinstance(model, Function | View)),
         ]
         for parts in {(model.catalog_name.lower(), model.schema_name.lower()) for model in inside}:
             schema = SchemaName(*parts)

@@ -179,6 +179,11 @@ class View:
         return self.qualified_name.key
 
     @property
+    def has_column_comments(self) -> bool:
+        """Whether it documents a column with a comment."""
+        return any(column.comment for column in self.columns)
+
+    @property
     def former_names(self) -> tuple[ViewName, ...]:
         """The former names, in the same schema, the latest first."""
         return tuple(ViewName(self.catalog_name, self.schema_name, name) for name in self.renamed_from)

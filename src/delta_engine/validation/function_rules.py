@@ -95,6 +95,7 @@ class NoUnallowedProtectionChanges:
 def _other_bodies(align: Align[Any]) -> Iterator[str]:
     for replaced in align.of_type(ReplaceFunction):
         places = [str(use) for use in replaced.uses if use.is_before and use.is_after]
+        places += replaced.read_by
         if places and replaced.changes_body:
             yield f"its other body would change what readers see of {_listed(places)}"
 
@@ -117,13 +118,14 @@ class NoChangedSignatures:
     def check(self, replaced: ReplaceFunction) -> Iterator[Problem]:
         """Refuse what CREATE OR REPLACE refuses (docs: "CREATE FUNCTION"), and what breaks its uses."""
         desired, observed = replaced.desired, replaced.observed
-        used = f", and it is used by {_listed(map(str, replaced.uses))}" if replaced.uses else ""
+        uses = (*map(str, replaced.uses), *replaced.read_by)
+        used = f", and it is used by {_listed(uses)}" if uses else ""
         if replaced.changes_signature:
             types = (_shown_types(observed.signature), _shown_types(desired.signature))
             reason = f"its parameters would change from ({types[0]}) to ({types[1]})"
             by_hand = f"Give it another name, or drop it first: {sql_drop_function(desired.qualified_name)}."
             yield Problem(f"{reason}{used}", _IN_THREE_STEPS if used else by_hand)
-        elif replaced.changes_result and replaced.uses and observed.returns is not None:
+        elif replaced.changes_result and uses and observed.returns is not None:
             result = f"from {shown_type(observed.returns)} to {shown_type(desired.returns)}"
             yield Problem(f"its result would change {result}{used}", _IN_THREE_STEPS)
 

@@ -26,6 +26,7 @@ from delta_engine.validation import (
     model_rules,
     plan_rules,
     policy_rules,
+    view_rules,
 )
 from delta_engine.validation.capability_rules import SupportedChanges
 from delta_engine.validation.rules import ModelRule, PlanRule, needed_by, of_kind
@@ -72,6 +73,10 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     policy_rules.PoliciesWithinLimits(),
     policy_rules.PoliciesMeetWell(),
     policy_rules.PoliciesFitTheirTables(),
+    view_rules.ViewsFit(),
+    view_rules.DocumentedColumnsExist(),
+    view_rules.NoCircularViews(),
+    view_rules.ViewNamesAreFree(),
 )
 
 CONSENT_RULES: tuple[PlanRule, ...] = (
@@ -82,6 +87,7 @@ CONSENT_RULES: tuple[PlanRule, ...] = (
     plan_rules.NoUnallowedColumnDrops(),
     governance_rules.NoUnallowedExposure(),
     function_rules.NoUnallowedProtectionChanges(),
+    view_rules.NoUnallowedViewReplacements(),
 )
 """The rules of the changes of existing securables that a policy or a command can allow."""
 
@@ -111,12 +117,18 @@ DEFAULT_PLAN_RULES: tuple[PlanRule, ...] = (
     governance_rules.NoExposureBeforeTags(),
     function_rules.NoChangedSignatures(),
     function_rules.NoDropOfUsedFunctions(),
+    view_rules.ViewsKeepWhatTheyRead(),
+    view_rules.ViewsFindAnOrder(),
     plan_rules.NoUnallowedDrops(),
     plan_rules.NoUnallowedSchemas(),
 )
 
 
-_OF_PLATFORM = (SupportedChanges, plan_rules.OnlyAtCreation, layout_rules.ClusteringColumnsHaveStatistics)
+_OF_PLATFORM = (
+    SupportedChanges,
+    plan_rules.OnlyAtCreation,
+    layout_rules.ClusteringColumnsHaveStatistics,
+)
 """The rules of plans that differ between platforms."""
 
 

@@ -3,24 +3,149 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, ClassVar, Final
 
-from delta_engine.models import Function, Table
+from delta_engine.actions import Align, BrokenView, TablePlan
+from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
+from delta_engine.aspects.view_definition import AlterViewQuery, SetViewColumnComments
+from delta_engine.aspects.view_orders import circles, relation_columns, view_changes
+from delta_engine.errors import InvalidModelError, UnsafePlanError
+from delta_engine.models import Securable, Table, subject
 from delta_engine.models.views import SchemaMode, View, repeated_view_columns
 from delta_engine.sql.function_bodies import call_cycles
 from delta_engine.sql.view_queries import (
     query_doubt,
     query_problem,
     read_columns,
-    read_functions,
     read_relations,
     returned_columns,
 )
 from delta_engine.validation.governance_rules import TagsWithinLimits, rights_problems
-from delta_engine.validation.rules import ALLOWED_IN_NAMES, Problem, name_problem
+from delta_engine.validation.rules import (
+    ALLOWED_IN_NAMES,
+    Problem,
+    consent,
+    model_refusal,
+    name_problem,
+    of_each,
+    of_each_alignment,
+    of_kind,
+    plan_refusal,
+)
 
 PRIVILEGES: Final = frozenset({"ALL PRIVILEGES", "APPLY TAG", "MANAGE", "SELECT"})
 """The privileges of views (docs: "Unity Catalog privileges reference")."""
+
+
+class ViewsFit:
+    """Names, query, documented columns, tags, owner and grants of a view are ones that Unity Catalog can take."""
+
+    @of_each(View)
+    def check(self, model: View) -> Iterator[Problem]:
+        """Refuse what fails on every platform."""
+        yield from view_problems(model)
+
+
+class DocumentedColumnsExist:
+    """The documented columns of a view are among those that its query returns."""
+
+    about: ClassVar = View
+
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
+        """Refuse other names, as far as queries and declared models tell which columns there are."""
+        views = of_kind(View, models)
+        relations = relation_columns(of_kind(Table, models), views) if views else {}
+        for view in views:
+            for reason, way_out, column, _ in column_problems(view, relations):
+                yield model_refusal(view, reason, way_out, column)
+
+
+class NoCircularViews:
+    """No view reads itself, alone or in a circle."""
+
+    about: ClassVar = View
+
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
+        """Refuse each circle at its first view by name."""
+        for view, (reason, way_out, *_) in circle_problems(of_kind(View, models)):
+            yield model_refusal(view, reason, way_out)
+
+
+class ViewNamesAreFree:
+    """A view has the name of no table, and the former name of no declared table or view."""
+
+    about: ClassVar = View
+
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
+        """Refuse shared names: tables and views of a schema share them."""
+        for view, (reason, way_out, *_) in name_problems(of_kind(View, models), of_kind(Table, models)):
+            yield model_refusal(view, reason, way_out)
+
+
+class ViewsKeepWhatTheyRead:
+    """A plan drops or renames what a declared view reads only if it changes the view as well."""
+
+    def check(self, plan: TablePlan, _policy: Policy) -> Iterator[UnsafePlanError]:
+        """Refuse the plan with file and line of the view."""
+        for broken in plan.broken_views:
+            yield UnsafePlanError(
+                f"it reads {_lost(broken)}",
+                **subject(broken.name),
+                location=broken.declared_at,
+                way_out="Change the query in the same plan, or declare again what it reads.",
+            )
+
+
+class ViewsFindAnOrder:
+    """The changes of views have an order in which every view resolves after every statement."""
+
+    def check(self, plan: TablePlan, _policy: Policy) -> Iterator[UnsafePlanError]:
+        """Refuse changes that wait for each other, and renames of columns that a query cannot read by position."""
+        changes = {change.name.key: change for change in view_changes(plan)}
+        for key, others in circles(plan):
+            reason = f"its change and those of {', '.join(others)} wait for each other"
+            fix = "Expand, then contract: sync the new columns first, then the views, then remove the old columns."
+            yield plan_refusal(changes[key], reason, fix)
+        for change in changes.values():
+            if change.order.bridged and not change.order.bridge:
+                tables = ", ".join(sorted(change.order.bridged))
+                reason = (
+                    f"columns of {tables} get other names, and its query cannot read them by their position"
+                )
+                fix = (
+                    "Name tables by an alias, without a list of columns or TABLESAMPLE. Or add a column of the new "
+                    "name first, and drop the old one after the view has changed."
+                )
+                yield plan_refusal(change, reason, fix)
+
+
+class NoUnallowedViewReplacements:
+    """Comments of columns need consent in Spark's session catalog, which has to replace the view.
+
+    The replacement loses properties that others set.
+    """
+
+    @of_each_alignment
+    def check(self, align: Align[Any], policy: Policy) -> Iterator[Problem]:
+        """Refuse CREATE OR REPLACE VIEW without consent."""
+        kind = DestructiveKind.REPLACE_VIEW
+        actions: tuple[AlterViewQuery | SetViewColumnComments, ...] = (
+            *align.of_type(AlterViewQuery),
+            *align.of_type(SetViewColumnComments),
+        )
+        if any(action.replaces for action in actions) and not policy.allows(kind, align.name):
+            reason = "the view would be replaced, because nothing else sets comments of its columns here"
+            needed = (NeededConsent(kind=kind, table=align.name),)
+            yield Problem(reason, f"Allow it: {consent(kind, align.name)}", needed=needed)
+
+
+def _lost(broken: BrokenView) -> str:
+    if broken.renamed_to:
+        return f"{broken.relation}, which the plan renames to {broken.renamed_to}"
+    if not broken.columns:
+        return f"{broken.relation}, which the plan drops"
+    names = ", ".join(f"{broken.relation}.{column}" for column in broken.columns)
+    return f"{names}, which the plan drops or renames, and the plan does not change its query"
 
 
 def view_problems(view: View) -> Iterator[Problem]:
@@ -98,32 +223,6 @@ def name_problems(views: Iterable[View], tables: Iterable[Table]) -> Iterator[tu
             if former.key in keys - {view.key} or former.key in declared:
                 reason = f"it was renamed from {former}, which is declared"
                 yield view, Problem(reason, "Remove the name from renamed_from, or that model.")
-
-
-def relation_columns(tables: Iterable[Table], views: Iterable[View]) -> Mapping[str, Sequence[str]]:
-    """Return the columns of declared tables and views by key, without views whose columns are unknown."""
-    columns: dict[str, Sequence[str]] = {
-        table.key: [column.name for column in table.columns] for table in tables
-    }
-    waiting = {view.key: view for view in views}
-    while waiting:
-        settled = {
-            key: returned
-            for key, view in waiting.items()
-            if {name.key for name in read_relations(view.query) or ()}.isdisjoint(waiting)
-            and (returned := returned_columns(view.query, columns)) is not None
-        }
-        if not settled:
-            break
-        columns |= settled
-        waiting = {key: view for key, view in waiting.items() if key not in settled}
-    return columns
-
-
-def functions_read(view: View, functions: Mapping[str, Function]) -> Sequence[Function]:
-    """Return the declared functions that a view calls, sorted by name; `functions` is by key."""
-    called = sorted(name.key for name in read_functions(view.query))
-    return [functions[key] for key in called if key in functions]
 
 
 def _mode_problems(view: View) -> Iterator[Problem]:

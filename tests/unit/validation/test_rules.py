@@ -45,6 +45,7 @@ from tests.unit.validation.rule_cases import (
     model_rules,
     plan_rules,
     policy_rules,
+    view_rules,
 )
 from tests.unit.validation.rule_cases.subjects import ID, PlanCase, aligned, function, model, policy
 
@@ -57,6 +58,7 @@ MODEL_CASES = {
     "governance_rules": governance_rules.MODEL_CASES,
     "function_rules": function_rules.MODEL_CASES,
     "policy_rules": policy_rules.MODEL_CASES,
+    "view_rules": view_rules.MODEL_CASES,
 }
 PLAN_CASES = {
     "layout_rules": layout_rules.PLAN_CASES,
@@ -65,6 +67,7 @@ PLAN_CASES = {
     "constraint_rules": constraint_rules.PLAN_CASES,
     "governance_rules": governance_rules.PLAN_CASES,
     "function_rules": function_rules.PLAN_CASES,
+    "view_rules": view_rules.PLAN_CASES,
 }
 REFUSALS = Path(__file__).parent / "rule_cases" / "refusals"
 

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from delta_engine.models import Column, Function, Table
+from delta_engine.aspects.view_orders import relation_columns
+from delta_engine.models import Column, Table
 from delta_engine.models.views import View, ViewColumn
 from delta_engine.validation.view_rules import (
     circle_problems,
     column_problems,
-    functions_read,
     name_problems,
-    relation_columns,
     view_doubts,
     view_problems,
 )
@@ -154,9 +153,3 @@ def test_names_meet_those_of_tables_and_other_views() -> None:
         ("w", "it was renamed from dev.gold.revenue, which is declared"),
         ("y", "it was renamed from dev.gold.w, which is declared"),
     ]
-
-
-def test_declared_functions_that_a_view_calls() -> None:
-    mask = Function("dev", "gov", "mask", "int", "v")
-    query = "SELECT dev.gov.mask(id) AS a, dev.gov.other(id) AS b FROM dev.silver.orders"
-    assert functions_read(view(query=query), {mask.key: mask}) == [mask]

@@ -17,6 +17,7 @@ from urllib.parse import quote, urlsplit
 from typing_extensions import assert_never
 
 from delta_engine.aspects.policy_reach import Reach, inherited_tags, reaches
+from delta_engine.aspects.view_orders import relation_columns
 from delta_engine.drift.drifted_resources import Finding
 from delta_engine.errors import InvalidCommandError, SourceLocation
 from delta_engine.models import (
@@ -34,7 +35,6 @@ from delta_engine.models.policies import ScopeKind
 from delta_engine.ownership.recorded import RecordedDifference, resource_key
 from delta_engine.sql.view_queries import Reads, read_columns, read_relations
 from delta_engine.tools.site.files import function_path, policy_path, schema_path, table_path, view_path
-from delta_engine.validation.view_rules import relation_columns
 
 Documented: TypeAlias = Table | View | Function | AbacPolicy
 """A model that has a page with a status."""

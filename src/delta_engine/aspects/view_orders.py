@@ -1,0 +1,462 @@
+"""What the changes of a plan mean for its views: their places among the changes of what they read, and what breaks.
+
+The planner asks this module, which knows both sides. The compiler and the rules read the answer from the plan.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+from delta_engine.actions import (
+    PHASE_ORDER,
+    Align,
+    BrokenView,
+    Create,
+    Drop,
+    Order,
+    Phase,
+    Place,
+    SecurableChange,
+    TablePlan,
+    Turn,
+)
+from delta_engine.aspects.column_renames import renamed_columns
+from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
+from delta_engine.aspects.table_names import RenameTable
+from delta_engine.aspects.view_definition import (
+    AlterViewQuery,
+    RenameView,
+    SetSchemaMode,
+    SetViewColumnComments,
+)
+from delta_engine.aspects.view_reach import Moved, Side, broken_by, order_of
+from delta_engine.models import QualifiedName, SchemaMode, Table, View
+from delta_engine.sql.view_queries import (
+    is_same_query,
+    read_columns,
+    read_functions,
+    read_relations,
+    returned_columns,
+    without_names,
+)
+from delta_engine.state.states import CatalogState
+
+Relations = Mapping[str, Sequence[str]]
+"""The columns of tables and views in lower case, by key."""
+
+_TURNS: Final = (Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS, Turn.DROP_COLUMNS)
+
+
+def turn_of(phase: Phase | None) -> Turn:
+    """Return the change of a table to which the statements of a phase belong; CREATE has none."""
+    if phase is None or phase is Phase.RENAME_TABLE:
+        return Turn.CREATE
+    place = PHASE_ORDER[phase]
+    if place <= PHASE_ORDER[Phase.RENAME_COLUMNS]:
+        return Turn.RENAME_COLUMNS
+    return Turn.ADD_COLUMNS if place < PHASE_ORDER[Phase.DROP_COLUMNS] else Turn.DROP_COLUMNS
+
+
+def relation_columns(tables: Iterable[Table], views: Iterable[View]) -> Relations:
+    """Return the columns of declared tables and views by key, without views whose columns are unknown."""
+    columns: dict[str, Sequence[str]] = {
+        table.key: [column.name for column in table.columns] for table in tables
+    }
+    return with_views(columns, {view.key: view.query for view in views})
+
+
+def with_views(columns: Relations, queries: Mapping[str, str]) -> Relations:
+    """Return columns of relations with those that queries of views return, as far as these are known."""
+    settled, waiting = dict(columns), dict(queries)
+    while waiting:
+        known = {
+            key: returned
+            for key, query in waiting.items()
+            if {name.key for name in read_relations(query) or ()}.isdisjoint(waiting)
+            and (returned := returned_columns(query, settled)) is not None
+        }
+        if not known:
+            break
+        settled |= known
+        waiting = {key: query for key, query in waiting.items() if key not in known}
+    return settled
+
+
+def with_view_orders(
+    plan: TablePlan, models: Iterable[View], observed: CatalogState, *, replaces: bool = False
+) -> TablePlan:
+    """Return a plan whose views know their places, with the views that it would break.
+
+    Args:
+        replaces: whether the platform sets comments of columns only where it replaces a view.
+    """
+    views = {model.key: model for model in models}
+    changes = [change for change in plan.changes if change.name.kind == "view"]
+    if not views and not changes:
+        return plan
+    sides = _Sides(plan, views, observed)
+    return replace(
+        plan,
+        changes=tuple(
+            _marked(sides.ordered(change), replaces) if change.name.kind == "view" else change
+            for change in plan.changes
+        ),
+        broken_views=tuple(sides.broken()),
+    )
+
+
+def _marked(change: SecurableChange, replaces: bool) -> SecurableChange:
+    """Return a change of a view whose actions say whether they replace it."""
+    if not replaces or not isinstance(change, Align):
+        return change
+    actions = (
+        replace(action, replaces=True)
+        if isinstance(action, SetViewColumnComments)
+        or (isinstance(action, AlterViewQuery) and action.desired.has_column_comments)
+        else action
+        for action in change.actions
+    )
+    return replace(change, actions=tuple(actions))
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """The tables and views before and after a plan."""
+
+    plan: TablePlan
+    views: Mapping[str, View]
+    state: CatalogState
+
+    @cached_property
+    def queries(self) -> Mapping[str, str]:
+        """The observed queries by key; those that the platform hides are as they are declared."""
+        hidden = {key: view.query for key, view in self.views.items()}
+        return {
+            key: state.query if state.query is not None else hidden.get(key, "")
+            for key, state in self.state.views.items()
+            if state.exists
+        }
+
+    @cached_property
+    def before(self) -> Relations:
+        tables = {key: state for key, state in self.state.tables.items() if state.exists}
+        named = {
+            (state.former_name.key if state.former_name else key): [column.key for column in state.columns]
+            for key, state in tables.items()
+        }
+        kept = {
+            (state.former_name.key if state.former_name else key): [column.key for column in state.columns]
+            for key, state in self.state.views.items()
+            if state.exists and state.schema_mode is not SchemaMode.EVOLUTION
+        }
+        evolving = {key: query for key, query in self.queries.items() if key not in kept}
+        return with_views({**named, **kept}, evolving)
+
+    @cached_property
+    def after(self) -> Relations:
+        tables = {key: self.before[key] for key in self.state.tables if key in self.before}
+        for align in self.plan.align_tables:
+            renames = renamed_columns(align).columns
+            former = next((rename.observed.key for rename in align.of_type(RenameTable)), align.table.key)
+            names = {old.lower(): new.lower() for old, new in renames.items()}
+            gone = {drop.observed.key for drop in align.of_type(ColumnDrop)}
+            kept = (names.get(key, key) for key in self.before.get(former, ()) if key not in gone)
+            tables[align.table.key] = [*kept, *(add.desired.key for add in align.of_type(ColumnAdd))]
+        for create in self.plan.create_tables:
+            tables[create.table.key] = [column.key for column in create.columns]
+        for drop in self.plan.drop_tables:
+            tables.pop(drop.table.key, None)
+        kept_views = {
+            key: self.before[key]
+            for key, view in self.views.items()
+            if key in self.before and self._keeps_columns(key, view)
+        }
+        changed = {key: view.query for key, view in self.views.items() if key not in kept_views}
+        return with_views({**tables, **kept_views}, changed)
+
+    def _keeps_columns(self, key: str, view: View) -> bool:
+        return not self._evolves(key) and is_same_query(self.queries.get(key), view.query)
+
+    def _evolves(self, key: str) -> bool:
+        observed, view = self.state.views.get(key), self.views.get(key)
+        modes = (observed and observed.schema_mode, view and view.schema_mode)
+        return SchemaMode.EVOLUTION in modes
+
+    @cached_property
+    def moved(self) -> Mapping[str, Moved]:
+        renames = {
+            align.table.key: {old.lower(): new.lower() for old, new in renamed_columns(align).columns.items()}
+            for align in self.plan.align_tables
+        }
+        views = {*self.views, *self.state.views}
+        former = {rename.observed.key for rename in _renames(self.plan)}
+        return {
+            key: Moved(
+                before=frozenset(self.before[key]) if key in self.before else None,
+                after=frozenset(self.after[key]) if key in self.after else None,
+                renamed=renames.get(key, {}),
+                is_view=key in views,
+            )
+            for key in sorted({*self.before, *self.after} - former)
+            if self.before.get(key) != self.after.get(key) or renames.get(key)
+        }
+
+    def ordered(self, change: SecurableChange) -> SecurableChange:
+        """Return a change of a view with its place."""
+        key = change.name.key
+        match change:
+            case Create(View() as view):
+                return replace(change, order=self._order(None, view))
+            case Align() if any(
+                isinstance(action, AlterViewQuery | SetSchemaMode) for action in change.actions
+            ):
+                return replace(change, order=self._order(key, self.views[key]))
+            case Drop():
+                read = read_relations(self.queries.get(key, "")) or ()
+                return replace(change, references=tuple(sorted(read, key=str)))
+        return change
+
+    def _order(self, former: str | None, view: View) -> Order:
+        reads = read_columns(view.query, self.after)
+        if reads is None:
+            return self._opaque()
+        desired, observed = Side(reads, view.schema_mode), None
+        if former is not None and (before := read_columns(self.queries[former], self.before)) is not None:
+            observed = Side(before, self.state.views[former].schema_mode)
+        order = order_of(observed, desired, self.moved)
+        counted = observed.reads.counted if observed else frozenset[str]()
+        precedes, follows = set[Place](), set[Place]()
+        for place in order.precedes:
+            turns = [turn for turn in _TURNS if turn is not Turn.ADD_COLUMNS or place[0] in counted]
+            precedes |= {*self._causes(place, turns)}
+        for place in order.follows:
+            follows |= {*self._causes(place, _TURNS)}
+        changes_query = former is not None and not is_same_query(self.queries[former], view.query)
+        bridge = self._bridge(view.query, order.bridged) if order.bridged and changes_query else ""
+        return Order(
+            precedes=frozenset(precedes), follows=frozenset(follows), bridged=order.bridged, bridge=bridge
+        )
+
+    def _causes(self, place: Place, turns: Sequence[Turn]) -> Iterator[Place]:
+        """Yield the changes behind a change.
+
+        A view that evolves also changes at turns of what it spreads, and one that is dropped may break before.
+        """
+        key, turn = place
+        yield place
+        if turn is Turn.DROP and (reads := read_columns(self.queries.get(key, ""), self.before)) is not None:
+            side = Side(reads, self.state.views[key].schema_mode)
+            for inner_place in order_of(side, None, self.moved).precedes:
+                yield from self._causes(inner_place, turns)
+            return
+        if turn is Turn.CREATE or not self._evolves(key):
+            return
+        queries = (self.queries.get(key), self.views[key].query if key in self.views else None)
+        for query, relations in zip(queries, (self.before, self.after), strict=True):
+            reads = read_columns(query, relations) if query else None
+            for inner in reads.spread if reads else ():
+                if inner in self.views or inner in self.state.views:
+                    yield from self._causes((inner, Turn.QUERY), turns)
+                else:
+                    yield from ((inner, other) for other in turns)
+
+    def _bridge(self, query: str, bridged: Set[str]) -> str:
+        """Return the query that reads renamed columns by their position; empty if none does."""
+        for key in sorted(bridged):
+            renamed = self.moved[key].renamed
+            names = [renamed.get(name, name) for name in self.before[key]]
+            text = without_names(query, QualifiedName.of_key(key), names)
+            if text is None:
+                return ""
+            query = text
+        return query
+
+    def _opaque(self) -> Order:
+        """Return the place of a view whose query sqlglot does not read: after what comes, before what goes."""
+        keys = [change.name.key for change in _changed_tables(self.plan)]
+        others = [change.name.key for change in self.plan.changes if change.name.kind == "view"]
+        comes = (Turn.CREATE, Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS)
+        created = {*self.views} - {*self.queries}
+        return Order(
+            precedes=frozenset((key, Turn.DROP_COLUMNS) for key in keys),
+            follows=frozenset(
+                [*((key, turn) for key in keys for turn in comes)]
+                + [(key, Turn.CREATE) for key in others if key in created and self._is_read(key)]
+            ),
+        )
+
+    def _is_read(self, key: str) -> bool:
+        return read_columns(self.views[key].query, self.after) is not None
+
+    def broken(self) -> Iterator[BrokenView]:
+        """Yield the views whose queries stay and that lose what they read."""
+        former = {rename.observed.key: rename.desired for rename in _renames(self.plan)}
+        for key, view in sorted(self.views.items()):
+            query = self.queries.get(key)
+            if query is None or not is_same_query(query, view.query):
+                continue
+            reads = read_columns(query, self.before)
+            if reads is None:
+                continue
+            mode = SchemaMode.EVOLUTION if self._evolves(key) else view.schema_mode
+            for relation, columns in broken_by(Side(reads, mode), self.moved):
+                yield BrokenView(
+                    view.qualified_name, relation, tuple(sorted(columns or ())), view.declared_at
+                )
+            for relation in sorted({*reads.columns} & {*former}):
+                yield BrokenView(view.qualified_name, relation, (), view.declared_at, str(former[relation]))
+
+
+def _renames(plan: TablePlan) -> Iterator[RenameTable | RenameView]:
+    for align in plan.alignments:
+        yield from align.of_type(RenameTable)
+        yield from align.of_type(RenameView)
+
+
+def with_read_functions(plan: TablePlan, observed: CatalogState, views: Iterable[View]) -> TablePlan:
+    """Return a plan whose changed and dropped functions name the views that call them after the plan."""
+    if not any(change.name.kind == "function" for change in plan.changes):
+        return plan
+    readers: dict[str, list[str]] = defaultdict(list)
+    dropped = {drop.name.key for drop in plan.of_kind(Drop, "view")}
+    declared = {view.key: view.query for view in views}
+    shown = {key: state.query or "" for key, state in observed.views.items() if state.exists}
+    for key, query in sorted({**shown, **declared}.items()):
+        for name in read_functions(query) if key not in dropped else ():
+            readers[name.key].append(f"view {key}")
+    return replace(plan, changes=tuple(_with_readers(change, readers) for change in plan.changes))
+
+
+def _with_readers(change: SecurableChange, readers: Mapping[str, Sequence[str]]) -> SecurableChange:
+    from delta_engine.aspects.function_definition import ReplaceFunction
+
+    read_by = tuple(readers.get(change.name.key, ()))
+    if change.name.kind != "function" or not read_by:
+        return change
+    match change:
+        case Drop():
+            return replace(change, used_by=(*change.used_by, *read_by))
+        case Align():
+            actions = (
+                replace(action, read_by=read_by) if isinstance(action, ReplaceFunction) else action
+                for action in change.actions
+            )
+            return replace(change, actions=tuple(actions))
+    return change
+
+
+def node(key: str, turn: Turn) -> str:
+    """Return the name of a change among those that `view_needs` orders."""
+    return f"{key} {_RANKS[turn]}"
+
+
+_RANKS: Final = {
+    turn: rank
+    for rank, turn in enumerate((Turn.CREATE, Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS, Turn.DROP_COLUMNS))
+}
+_BRIDGE: Final = " bridge"
+_WHOLE: Final = " view"
+
+
+def bridge_node(key: str) -> str:
+    """Return the name of the first change of a view that reads renamed columns by their position."""
+    return f"{key}{_BRIDGE}"
+
+
+def view_node(key: str) -> str:
+    """Return the name of the change of a view."""
+    return f"{key}{_WHOLE}"
+
+
+def view_changes(plan: TablePlan) -> list[Create[Any] | Align[Any]]:
+    """Return the creations and changes of views."""
+    return [*plan.of_kind(Create, "view"), *plan.of_kind(Align, "view")]
+
+
+def linked(needs: Mapping[str, frozenset[str]]) -> Set[str]:
+    """Return the parts of tables that wait for a view, or for which one waits."""
+    by_views = {part for name, needed in needs.items() if name.endswith((_BRIDGE, _WHOLE)) for part in needed}
+    waiting = {
+        name for name, needed in needs.items() if any(part.endswith((_BRIDGE, _WHOLE)) for part in needed)
+    }
+    return by_views | waiting
+
+
+def circles(plan: TablePlan) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield views whose changes wait for each other, or for the table that waits for them, with what is in a circle."""
+    pending = {name: set(needed) for name, needed in view_needs(plan).items()}
+    while ready := [name for name, needed in pending.items() if not needed]:
+        for name in ready:
+            del pending[name]
+        for needed in pending.values():
+            needed -= {*ready}
+    stuck = sorted({name.rpartition(" ")[0] for name in pending})
+    views = {change.name.key for change in view_changes(plan)}
+    for key in stuck:
+        if key in views:
+            yield key, [other for other in stuck if other != key]
+            return
+
+
+def view_needs(plan: TablePlan) -> Mapping[str, frozenset[str]]:
+    """Return the changes of tables and views, each with those that it waits for; empty without views."""
+    changes = view_changes(plan)
+    if not changes:
+        return {}
+    needs: dict[str, set[str]] = {}
+    for table in _changed_tables(plan):
+        earlier = ""
+        for turn in sorted(_turns_of(table), key=_RANKS.__getitem__):
+            needs[node(table.name.key, turn)] = {earlier} if earlier else set()
+            earlier = node(table.name.key, turn)
+    ends = {
+        change.name.key: (
+            bridge_node(change.name.key) if change.order.bridge else view_node(change.name.key),
+            view_node(change.name.key),
+        )
+        for change in changes
+    }
+    for first, last in ends.values():
+        needs.setdefault(first, set())
+        needs.setdefault(last, set()).update({first} - {last})
+    _connect(needs, changes, ends)
+    return {name: frozenset(needed & needs.keys() - {name}) for name, needed in needs.items()}
+
+
+def _connect(
+    needs: dict[str, set[str]],
+    changes: Iterable[Create[Any] | Align[Any]],
+    ends: Mapping[str, tuple[str, str]],
+) -> None:
+    def add(later: str, first: str) -> None:
+        if later in needs:
+            needs[later].add(first)
+
+    for change in changes:
+        first, last = ends[change.name.key]
+        for key, turn in change.order.precedes:
+            add(ends[key][0] if key in ends else _node_of(key, turn), first)
+        for key, turn in change.order.follows:
+            add(first, ends[key][1] if key in ends else _node_of(key, turn))
+        for key in change.order.bridged if first != last else ():
+            add(node(key, Turn.RENAME_COLUMNS), first)
+            add(last, node(key, Turn.RENAME_COLUMNS))
+            add(node(key, Turn.ADD_COLUMNS), last)
+            add(node(key, Turn.DROP_COLUMNS), last)
+
+
+def _node_of(key: str, turn: Turn) -> str:
+    return node(key, turn) if turn in _RANKS else ""
+
+
+def _changed_tables(plan: TablePlan) -> list[Create[Any] | Align[Any]]:
+    return [*plan.create_tables, *plan.align_tables]
+
+
+def _turns_of(change: Create[Any] | Align[Any]) -> Set[Turn]:
+    actions = change.actions if isinstance(change, Align) else ()
+    return {turn_of(action.phase) for action in actions} or {Turn.CREATE}

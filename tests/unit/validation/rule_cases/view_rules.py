@@ -1,0 +1,81 @@
+"""What the rules for views refuse, with the whole message."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from delta_engine.actions import Align, BrokenView, Order, TablePlan, Turn
+from delta_engine.aspects.view_definition import AlterViewQuery
+from delta_engine.models import View, ViewColumn
+from delta_engine.state.view_states import view_state_of
+from delta_engine.validation import view_rules
+from tests.unit.validation.rule_cases.subjects import HERE, ID, ModelCase, PlanCase, model
+
+QUERY = "SELECT id FROM dev.silver.orders"
+
+
+def view(name: str = "revenue", query: str = QUERY, **declared: Any) -> View:
+    return View("dev", "silver", name, query, declared_at=HERE, **declared)
+
+
+def altered(desired: View, order: Order, *, replaces: bool = False) -> Align[Any]:
+    action = AlterViewQuery(desired, view_state_of(view(query="SELECT 1 AS id")), ("query",), replaces)
+    return Align(desired.qualified_name, (action,), HERE, order=order)
+
+
+MODEL_CASES: list[ModelCase] = [
+    (view_rules.ViewsFit(), [view(query="")]),
+    (view_rules.ViewsFit(), [view(query="DELETE FROM dev.silver.orders")]),
+    (view_rules.ViewsFit(), [view(query="SELECT id FROM orders")]),
+    (view_rules.ViewsFit(), [view(columns=[ViewColumn("id"), ViewColumn("ID")])]),
+    (view_rules.ViewsFit(), [view(columns=[ViewColumn("id", "ours")], schema_mode="evolution")]),
+    (view_rules.ViewsFit(), [view(grants={"bob": ["MODIFY"]})]),
+    (view_rules.DocumentedColumnsExist(), [model(ID), view(columns=[ViewColumn("name")])]),
+    (
+        view_rules.DocumentedColumnsExist(),
+        [model(ID), view(query="SELECT * FROM dev.silver.orders", columns=[ViewColumn("name")])],
+    ),
+    (view_rules.NoCircularViews(), [view(query="SELECT id FROM dev.silver.revenue")]),
+    (view_rules.ViewNamesAreFree(), [model(ID), view("Orders", query="SELECT 1 AS id")]),
+    (view_rules.ViewNamesAreFree(), [model(ID), view(renamed_from="orders")]),
+]
+
+NAME = view().qualified_name
+READS = altered(view(), Order())
+FIRST = Order(
+    precedes=frozenset({("dev.silver.totals", Turn.QUERY)}),
+    follows=frozenset({("dev.silver.totals", Turn.QUERY)}),
+)
+CIRCLE = TablePlan((altered(view(), FIRST), altered(view("totals"), Order())))
+BRIDGED = altered(view(), Order(bridged=frozenset({"dev.silver.orders"})))
+DOCUMENTED = view(columns=[ViewColumn("id", "The order")])
+
+PLAN_CASES: list[PlanCase] = [
+    (
+        view_rules.ViewsKeepWhatTheyRead(),
+        TablePlan((), (BrokenView(NAME, "dev.silver.orders", ("id", "name"), HERE),)),
+        TablePlan((READS,)),
+    ),
+    (
+        view_rules.ViewsKeepWhatTheyRead(),
+        TablePlan((), (BrokenView(NAME, "dev.silver.orders", (), HERE),)),
+        TablePlan((READS,)),
+    ),
+    (
+        view_rules.ViewsKeepWhatTheyRead(),
+        TablePlan((), (BrokenView(NAME, "dev.silver.orders", (), HERE, "dev.silver.sales"),)),
+        TablePlan((READS,)),
+    ),
+    (view_rules.ViewsFindAnOrder(), CIRCLE, TablePlan((READS,))),
+    (
+        view_rules.ViewsFindAnOrder(),
+        TablePlan((BRIDGED,)),
+        TablePlan((replace(BRIDGED, order=replace(BRIDGED.order, bridge=QUERY)),)),
+    ),
+    (
+        view_rules.NoUnallowedViewReplacements(),
+        TablePlan((altered(DOCUMENTED, Order(), replaces=True),)),
+        TablePlan((READS,)),
+    ),
+]
