@@ -95,7 +95,7 @@ class Plan:
     def statements_by_table(self) -> Mapping[str, tuple[str, ...]]:
         """The SQL statements of each table, by its name in lower case.
 
-        Those of functions and policies are under the keys of their resources, those of schemas under the empty name.
+        Those of schemas are under the empty name, those of other kinds under the keys of their resources.
         """
         return {table: tuple(sql) for table, sql in self.planned.compiled.sql_by_table().items()}
 
@@ -177,7 +177,7 @@ class Drift:
 
     @property
     def resources(self) -> tuple[ResourceDrift, ...]:
-        """Tables, schemas, functions and policies with findings, without those that the drift policy ignores."""
+        """Tables, schemas, functions, policies and views with findings, without those that the drift policy ignores."""
         return self.report.resources
 
     @property

@@ -36,7 +36,7 @@ def docs(
         bool, flag("--drift", help="Read the catalog for drift, instead of the drift that was recorded last.")
     ] = False,
 ) -> None:
-    """Write a site of the declared tables, views, functions and policies.
+    """Write a site of what the models declare.
 
     It has search, columns, keys, diagrams, and what masks and filters protect: one folder of static files that needs no
     server and no network. It shows models, when each was applied, and the drift that the deployment state recorded

@@ -169,7 +169,7 @@ Tables = Annotated[
     value(
         "--table -t",
         "GLOB",
-        "Only tables, functions and policies that match: catalog.schema.name, schema.name or name. Repeatable.",
+        "Only tables, functions, policies and views that match: catalog.schema.name, schema.name or name. Repeatable.",
         complete_table,
     ),
 ]

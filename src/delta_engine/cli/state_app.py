@@ -14,7 +14,10 @@ state_app = command_group("The deployment state: what was applied last, and by w
 Globs = Annotated[
     list[str] | None,
     value(
-        "--table -t", "GLOB", "Only tables, functions and policies that match. Repeatable.", complete_table
+        "--table -t",
+        "GLOB",
+        "Only tables, functions, policies and views that match. Repeatable.",
+        complete_table,
     ),
 ]
 
@@ -26,7 +29,7 @@ def show(
         str | None,
         argument(
             "RESOURCE",
-            "A table, a function, a policy, or a resource's key: its whole record.",
+            "A table, a function, a policy, a view, or a resource's key: its whole record.",
             complete_resource,
         ),
     ] = None,
@@ -140,7 +143,8 @@ def migrate(
 def rm(
     ctx: typer.Context,
     resources: Annotated[
-        list[str], argument("RESOURCE", "Tables, functions, policies, keys or globs.", complete_resource)
+        list[str],
+        argument("RESOURCE", "Tables, functions, policies, views, keys or globs.", complete_resource),
     ],
     yes: Yes = False,
 ) -> None:

@@ -447,7 +447,7 @@ def _selected(state: DeploymentState, names: Sequence[str]) -> list[str]:
 
 
 def _matches(key: str, record: AnyRecord, globs: Sequence[str]) -> bool:
-    """Whether a glob is a resource's key, or matches the name of a table, a function or a policy."""
+    """Whether a glob is a resource's key, or matches the name of a securable."""
     if any(glob.lower() == key for glob in globs):
         return True
     return record.name.is_selectable and matches_any(record.name, globs)

@@ -1,8 +1,8 @@
-"""The names of declared tables, functions and policies, found in the text of model files. Completion waits for them.
+"""The names of declared securables, found in the text of model files. Completion waits for them.
 
-Parsing 1,000 models takes seconds. This module parses none, imports no aspects, and checks nothing. It finds a table or
-a function whose catalog, schema and name follow one another, in any order, and a policy whose scope follows its name.
-Models in Python are not loaded.
+Parsing 1,000 models takes seconds. This module parses none, imports no aspects, and checks nothing. It finds a table,
+a view or a function whose catalog, schema and name follow one another, in any order, and a policy whose scope follows
+its name. Models in Python are not loaded.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Configuration(msgspec.Struct):
 
 
 def declared_names(conf_dir: Path, environment: str) -> list[str]:
-    """Return the names of an environment's tables, functions and policies, as globs may have them, sorted.
+    """Return the names of an environment's securables, as globs may have them, sorted.
 
     Raises:
         ConfigError, msgspec.ValidationError, OSError: the configuration or a model file cannot be read.

@@ -120,8 +120,7 @@ def escaped_but_secrets(text: str) -> str:
 def with_texts(model: SomeModel, *, names: TextChange, values: TextChange) -> SomeModel:
     """Return a model with the texts changed that may contain variables.
 
-    `names` changes catalogs, schemas, tables, functions and policies. `values` changes properties, tags, principals and
-    paths.
+    `names` changes the names of securables, also in queries. `values` changes properties, tags, principals and paths.
     """
     changed = _changed(fields_of(model), model, names, values)
     if isinstance(model, Table):
