@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from databricks.sdk.service.catalog import TableInfo
+
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
+from tests.fakes.governance_api import as_table_info
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.views import storage_path
 from tests.fakes.warehouse_sql import SmallTables
@@ -55,12 +58,16 @@ class ConformancePlatform:
         """Return the scratch objects that are there, and the tables beside them."""
         schemas = [name for name in self.catalog.schemas if name != TARGET]
         policies = [policy.name for policy in self.catalog.policies]
-        return [*self.catalog.tables, *sorted(self.catalog.functions), *policies, *schemas]
+        views = sorted(self.catalog.user_views)
+        return [*self.catalog.tables, *views, *sorted(self.catalog.functions), *policies, *schemas]
 
     def list(
         self, catalog_name: str, schema_name: str, *, include_browse: bool | None = None
     ) -> Iterator[Any]:
-        """Return the tables of a schema as databricks-sdk lists them, without their columns."""
+        """Return the tables of a schema as databricks-sdk lists them, without their columns, and its views."""
+        for key, (view, is_owner) in self.catalog._shown_views().items():
+            if key.startswith(f"{catalog_name}.{schema_name}."):
+                yield TableInfo.from_dict({**as_table_info(view, is_owner=is_owner)})
         for stored in self.catalog.tables.values():
             if (stored.name.catalog, stored.name.schema) == (catalog_name, schema_name):
                 yield SimpleNamespace(

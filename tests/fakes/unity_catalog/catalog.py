@@ -5,6 +5,7 @@ It is a `SqlRunner`, and reads itself as a `CatalogReader`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -70,6 +71,7 @@ from tests.fakes.unity_catalog.stored import BINARY, Stored
 from tests.fakes.unity_catalog.views import VIEWS, Shown, schemas_of, selected
 
 _QUESTIONS = ("SELECT", "SHOW", "DESCRIBE")
+_EVERYTHING = re.compile(r"SELECT \* FROM ((?:`[^`]+`\.){2}`[^`]+`)")
 _CREATOR = "ann@example.com"
 _WITHOUT_HISTORY = (
     statements.CreateFunction,
@@ -325,6 +327,12 @@ class FakeUnityCatalog:
                     failing[key] = refusal.message
         return failing
 
+    def _queried_view(self, sql: str) -> str | None:
+        """Return the view of which a statement selects everything."""
+        match = _EVERYTHING.fullmatch(sql)
+        key = match[1].replace("`", "").lower() if match else ""
+        return key if key in self.user_views else None
+
     def returned(self, query: str) -> tuple[str, ...]:
         """Return the columns of a query; raises Refusal if it fails."""
         return tuple(output.name for output in self._relations().analyzed(query))
@@ -352,6 +360,9 @@ class FakeUnityCatalog:
                     ),
                     *selected(sql, self._shown()),
                 ]
+            case statements.Question("SELECT", ()) if view := self._queried_view(sql):
+                self.query_view(view)
+                return []  # nothing here has rows
             case statements.Question("SELECT", path) if path:
                 self._check_time_travel(_dotted(path, 3))
                 return [{"verified": None}]  # it has no rows, so that no two versions differ

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from threading import Barrier
-from typing import Final, TypeAlias
+from typing import Final
 
 from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.backends.capabilities import Feature
@@ -41,13 +41,11 @@ from delta_engine.state.unity_catalog.described_details import DescribedDetailsR
 from delta_engine.state.unity_catalog.details import TableDetails
 from delta_engine.state.unity_catalog.information_schema import TABLE_PRIVILEGES, SystemView, by_table
 from delta_engine.state.unity_catalog.policy_descriptions import described_policy
+from delta_engine.tools.conformance.probe import Answer, Probe, attempted, described
 from delta_engine.tools.conformance.report import ErrorForm, Holds
 from delta_engine.tools.conformance.rounds import Rounds
 from delta_engine.tools.conformance.scratch_tables import TAGGED_COLUMN, scratch_table
-from delta_engine.tools.conformance.statement_log import error_form
-
-Answer: TypeAlias = tuple[Holds, Sequence[str]]
-"""The result of a probe: whether the assumption holds, and what happened, line by line."""
+from delta_engine.tools.conformance.view_probes import VIEW_PROBES
 
 _UNITY_CATALOG: Final = (Feature.SCHEMA_METADATA,)
 
@@ -59,17 +57,6 @@ _PRIVILEGES: Final = SystemView(
 """The privileges on tables, those that were granted on the schema or catalog included."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
-    """One question; `needs` are the features without which it makes no sense."""
-
-    name: str
-    question: str
-    assumption: str
-    ask: Callable[[Rounds], Answer]
-    needs: tuple[Feature, ...] = ()
-
-
 def _forbidden(rounds: Rounds) -> Answer:
     """Create and update what no principal may change: the views of the catalog itself."""
     place = rounds.objects.place
@@ -77,11 +64,11 @@ def _forbidden(rounds: Rounds) -> Answer:
     view = f"{quote_ident(place.catalog)}.information_schema.tables"
     refusals = {
         "CREATE TABLE": _attempted_create(rounds, model),
-        "UPDATE": _attempted(rounds, f"UPDATE {view} SET comment = '' WHERE 1 = 0"),
+        "UPDATE": attempted(rounds, f"UPDATE {view} SET comment = '' WHERE 1 = 0"),
     }
     has_conditions = all(refusal is not None and refusal.condition for refusal in refusals.values())
     holds = Holds.YES if has_conditions else Holds.NO
-    return holds, [f"{kind} in information_schema: {_described(error)}" for kind, error in refusals.items()]
+    return holds, [f"{kind} in information_schema: {described(error)}" for kind, error in refusals.items()]
 
 
 def _missing_catalog(rounds: Rounds) -> Answer:
@@ -95,32 +82,16 @@ def _missing_catalog(rounds: Rounds) -> Answer:
         holds, finding = Holds.YES, str(refusal)
     except DeltaEngineError as error:
         finding = f"the reader does not know the refusal: {error}"
-    return holds, [finding, f"CREATE TABLE: {_described(_attempted_create(rounds, model))}"]
+    return holds, [finding, f"CREATE TABLE: {described(_attempted_create(rounds, model))}"]
 
 
 def _attempted_create(rounds: Rounds, model: Table) -> ErrorForm | None:
     plan = TablePlan((CreateTable(model),))
     (create,) = rounds.environment.compiled(plan).sql()
-    refusal = _attempted(rounds, create)
+    refusal = attempted(rounds, create)
     if refusal is None:
         rounds.objects.created.add(model.qualified_name)
     return refusal
-
-
-def _attempted(rounds: Rounds, sql: str) -> ErrorForm | None:
-    """Send a statement; return its refusal, or None if the platform accepted it."""
-    try:
-        rounds.backend.runner.run(sql)
-    except StatementError as error:
-        return error_form(error)
-    return None
-
-
-def _described(refusal: ErrorForm | None) -> str:
-    if refusal is None:
-        return "it was accepted"
-    message = " ".join(refusal.message.split())
-    return f"condition {refusal.condition or 'none'}, SQLSTATE {refusal.sql_state or 'none'}: {message}"
 
 
 def _tagged_column(rounds: Rounds) -> Answer:
@@ -128,10 +99,10 @@ def _tagged_column(rounds: Rounds) -> Answer:
     if not tables:
         return Holds.CANNOT_TELL, ["there is no table with a tagged column"]
     address = rounds.backend.addressing.table(tables[0])
-    refusal = _attempted(rounds, sql_drop_columns(address, [(TAGGED_COLUMN,)]))
+    refusal = attempted(rounds, sql_drop_columns(address, [(TAGGED_COLUMN,)]))
     is_blocked = refusal is not None and _is_about_tags(refusal)
     holds = Holds.YES if is_blocked else Holds.NO if refusal is None else Holds.CANNOT_TELL
-    return holds, [f"DROP COLUMN of a tagged column: {_described(refusal)}"]
+    return holds, [f"DROP COLUMN of a tagged column: {described(refusal)}"]
 
 
 def _is_about_tags(refusal: ErrorForm) -> bool:
@@ -325,8 +296,8 @@ def _owned_function(rounds: Rounds) -> Answer:
     if function is None:
         return Holds.CANNOT_TELL, [_NO_FUNCTION]
     sql = sql_set_owner(function_securable(function.qualified_name), rounds.objects.place.user)
-    refusal = _attempted(rounds, sql)
-    return Holds.NO if refusal else Holds.YES, [f"ALTER FUNCTION … OWNER TO: {_described(refusal)}"]
+    refusal = attempted(rounds, sql)
+    return Holds.NO if refusal else Holds.YES, [f"ALTER FUNCTION … OWNER TO: {described(refusal)}"]
 
 
 def _tagged_function(rounds: Rounds) -> Answer:
@@ -334,11 +305,11 @@ def _tagged_function(rounds: Rounds) -> Answer:
     if function is None:
         return Holds.CANNOT_TELL, [_NO_FUNCTION]
     tag = rounds.objects.place.tag
-    set_tag = _attempted(rounds, sql_set_function_tag(function.qualified_name, tag, "it's"))
-    findings = [f"SET TAG ON FUNCTION: {_described(set_tag)}"]
+    set_tag = attempted(rounds, sql_set_function_tag(function.qualified_name, tag, "it's"))
+    findings = [f"SET TAG ON FUNCTION: {described(set_tag)}"]
     if set_tag is None:
-        unset = _attempted(rounds, sql_unset_function_tag(function.qualified_name, tag))
-        findings.append(f"UNSET TAG ON FUNCTION: {_described(unset)}")
+        unset = attempted(rounds, sql_unset_function_tag(function.qualified_name, tag))
+        findings.append(f"UNSET TAG ON FUNCTION: {described(unset)}")
     return Holds.NO if set_tag else Holds.YES, findings
 
 
@@ -373,8 +344,8 @@ def _filter_and_policy(rounds: Rounds) -> Answer:
         sql_set_row_filter(table, sql_row_filter(region, ["region"])),
     ):
         rounds.backend.runner.run(sql)
-    refusal = _attempted(rounds, f"SELECT count(*) AS rows FROM {table}")
-    return Holds.NO if refusal else Holds.YES, [f"a query of the table: {_described(refusal)}"]
+    refusal = attempted(rounds, f"SELECT count(*) AS rows FROM {table}")
+    return Holds.NO if refusal else Holds.YES, [f"a query of the table: {described(refusal)}"]
 
 
 def _unknown_principal(rounds: Rounds) -> Answer:
@@ -382,8 +353,8 @@ def _unknown_principal(rounds: Rounds) -> Answer:
     if policy is None:
         return Holds.CANNOT_TELL, [_NO_POLICY]
     stranger = replace(policy, to=(f"{rounds.objects.place.missing_catalog}_group",))
-    refusal = _attempted(rounds, sql_create_policy(stranger, replaces=True))
-    return Holds.YES if refusal else Holds.NO, [f"TO an unknown group: {_described(refusal)}"]
+    refusal = attempted(rounds, sql_create_policy(stranger, replaces=True))
+    return Holds.YES if refusal else Holds.NO, [f"TO an unknown group: {described(refusal)}"]
 
 
 PROBES: Final = (
@@ -483,4 +454,5 @@ PROBES: Final = (
         ask=_unknown_principal,
         needs=(Feature.POLICIES,),
     ),
+    *VIEW_PROBES,
 )

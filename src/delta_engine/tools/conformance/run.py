@@ -31,7 +31,8 @@ from delta_engine.state.catalog_reader import bare_model
 from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted
-from delta_engine.tools.conformance.probes import PROBES, Probe
+from delta_engine.tools.conformance.probe import Probe
+from delta_engine.tools.conformance.probes import PROBES
 from delta_engine.tools.conformance.report import (
     CheckStatus,
     CleanUpReport,
@@ -103,7 +104,7 @@ def prepare(
                     f"schema {target} does not exist, or you may not see it",
                     way_out="Create it, or name another one. The conformance run never creates the schema it is given.",
                 )
-            listed = backend.lister.relations_in(schema.catalog, {schema.schema}).tables
+            listing = backend.lister.relations_in(schema.catalog, {schema.schema})
             place = replace(place, user=_current_user(backend, place))
             platform_version = backend.platform_version()
     except StatementError as error:
@@ -120,7 +121,7 @@ def prepare(
         platform_version=platform_version,
         groups=possible,
         left_out=tuple(left_out for _, left_out in candidates if left_out is not None),
-        earlier=leftovers_by_run(backend, place, listed),
+        earlier=leftovers_by_run(backend, place, listing),
     )
 
 

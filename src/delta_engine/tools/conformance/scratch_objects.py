@@ -1,15 +1,16 @@
-"""The tables, functions and schema that a run creates: it keeps track of them, and drops nothing else."""
+"""The tables, views, functions and schema that a run creates: it keeps track of them, and drops nothing else."""
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from delta_engine.actions import Create, TablePlan
+from delta_engine.actions import Align, Create, TablePlan
 from delta_engine.aspects.table_names import RenameTable
+from delta_engine.aspects.view_definition import RenameView
 from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.cancellation import Stop
 from delta_engine.backends.capabilities import Feature
@@ -27,11 +28,14 @@ from delta_engine.models import (
     QualifiedName,
     SchemaName,
     SecurableName,
+    ViewName,
 )
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.sql.functions import sql_create_function, sql_drop_function_if_exists
 from delta_engine.sql.policies import sql_drop_policy
 from delta_engine.sql.tables import sql_drop_empty_schema, sql_drop_table
+from delta_engine.sql.views import sql_drop_view, sql_drop_view_if_exists
+from delta_engine.state.catalog_reader import Listing
 from delta_engine.tools.conformance.report import CleanUpReport
 from delta_engine.tools.conformance.scratch_tables import (
     PREFIX,
@@ -115,9 +119,13 @@ class ScratchObjects:
         for policy in self.created:
             if isinstance(policy, PolicyName):
                 yield policy, sql_drop_policy(policy)
-        tables = {name for name in self.created if isinstance(name, QualifiedName)}
-        for name in sorted({*tables, *self._listed()}, key=lambda name: name.key):
-            yield name, _drop_statement(self.backend, name)
+        views = {name for name in self.created if isinstance(name, ViewName)}
+        for view in sorted(views):
+            yield view, sql_drop_view_if_exists(view)
+        tables = {name.key: name for name in self._listed()}  # some catalogs list views as tables
+        tables |= {name.key: name for name in self.created if isinstance(name, QualifiedName)}
+        for key in sorted(tables.keys() - {view.key for view in views}):
+            yield tables[key], _drop_statement(self.backend, tables[key])
         made = {name for name in self.created if isinstance(name, FunctionName)}
         made |= {FunctionName(*function.parts) for function in self.functions}
         for function in sorted(made):
@@ -150,30 +158,35 @@ class ScratchObjects:
         return True
 
 
-def former_names(plan: TablePlan) -> Iterator[QualifiedName]:
-    """Yield the names from which a plan renames tables."""
-    for align in plan.align_tables:
-        yield from (rename.observed for rename in align.of_type(RenameTable))
+def former_names(plan: TablePlan) -> Iterator[QualifiedName | ViewName]:
+    """Yield the names from which a plan renames tables and views."""
+    for change in plan.changes:
+        if isinstance(change, Align):
+            yield from (rename.observed for rename in change.of_type(RenameTable))
+            yield from (rename.observed for rename in change.of_type(RenameView))
 
 
-def leftovers_by_run(
-    backend: Backend, place: ScratchPlace, listed: Iterable[QualifiedName]
-) -> Mapping[str, Sequence[str]]:
+def leftovers_by_run(backend: Backend, place: ScratchPlace, listing: Listing) -> Mapping[str, Sequence[str]]:
     """Return the statements that drop the objects of other runs, which may still be active, by run."""
-    others: dict[str, list[QualifiedName]] = {}
+    others: dict[str, list[QualifiedName | ViewName]] = {}
+    listed: list[QualifiedName | ViewName] = [*listing.views, *listing.tables]
     for name in listed:
-        run_id, _, rest = name.table[len(PREFIX) :].partition("_")
-        is_scratch = name.table.lower().startswith(PREFIX) and rest and _RUN_ID.fullmatch(run_id)
+        own = name.parts[-1]
+        run_id, _, rest = own[len(PREFIX) :].partition("_")
+        is_scratch = own.startswith(PREFIX) and rest and _RUN_ID.fullmatch(run_id)
         if is_scratch and run_id != place.run_id:
             others.setdefault(run_id, []).append(name)
     return {run_id: tuple(_drops_of(backend, place, run_id, names)) for run_id, names in others.items()}
 
 
 def _drops_of(
-    backend: Backend, place: ScratchPlace, run_id: str, tables: Sequence[QualifiedName]
+    backend: Backend, place: ScratchPlace, run_id: str, names: Sequence[QualifiedName | ViewName]
 ) -> Iterator[str]:
     other = replace(place, run_id=run_id)
-    yield from (_drop_statement(backend, name) for name in tables)
+    yield from (
+        sql_drop_view(name) if isinstance(name, ViewName) else _drop_statement(backend, name)
+        for name in names
+    )
     if not place.refusals(backend.capabilities, Feature.ROW_FILTERS):
         yield from (
             sql_drop_function_if_exists(FunctionName(*other.qualified(name).parts))

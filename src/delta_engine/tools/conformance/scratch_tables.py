@@ -1,4 +1,4 @@
-"""The scratch tables, functions, policies and schema of a run, as data: they need every statement of the engine.
+"""The scratch tables, functions, policies, views and schema of a run, as data: they need every statement of the engine.
 
 Groups are independent, so that a refusal in one does not stop the others. A test fails while an action, a kind of
 statement or a feature has no group.
@@ -7,7 +7,7 @@ statement or a feature has no group.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -32,6 +32,8 @@ from delta_engine.models import (
     SchemaName,
     SecurableName,
     Table,
+    View,
+    ViewColumn,
 )
 from delta_engine.models.types import AtomicType
 
@@ -108,7 +110,7 @@ class ScratchStep:
 
     tables: tuple[Table, ...] = ()
     schemas: tuple[Schema, ...] = ()
-    governance: tuple[Function | AbacPolicy, ...] = ()
+    governance: tuple[Function | AbacPolicy | View, ...] = ()
     removed: tuple[QualifiedName, ...] = ()
 
 
@@ -145,6 +147,7 @@ def groups(place: ScratchPlace) -> tuple[Group, ...]:
         *_whole_tables(place),
         _functions(place),
         _policies(place),
+        *_views(place),
         _scratch_schema(place),
     )
 
@@ -444,6 +447,69 @@ def _policies(place: ScratchPlace) -> Group:
         name="policies",
         features=(Feature.POLICIES, Feature.FUNCTIONS),
         steps=tuple(ScratchStep(tables=(table,), governance=(region, step)) for step in models),
+    )
+
+
+def scratch_view(place: ScratchPlace, name: str, query: str, *columns: ViewColumn, **declared: Any) -> View:
+    """Return the model of a scratch view."""
+    return View(place.catalog, place.schema, place.qualified(name).table, query, columns, **declared)
+
+
+def _views(place: ScratchPlace) -> tuple[Group, ...]:
+    commented, dressed = (partial(scratch_view, place, name) for name in ("view_comments", "view_rights"))
+    one, two = "SELECT 1 AS id, 2 AS `a b`", "SELECT 3 AS id, 4 AS `a b`"
+    tag, rights = place.tag, {"grants": {place.user: ["SELECT"]}, "owner": place.user, "comment": "Kept"}
+    former = scratch_view(place, "view_former", one, grants={place.user: ["SELECT"]}, comment="Kept")
+    renamed = replace(
+        former, view_name=place.qualified("view_renamed").table, renamed_from=(former.view_name,)
+    )
+    return (
+        _changing_views(place),
+        _view_group(
+            "comments of views",
+            (Feature.VIEW_COLUMN_COMMENTS,),
+            commented(one, ViewColumn("id", _AWKWARD), ViewColumn("a b", "Text")),
+            commented(
+                "SELECT 3 AS id,\t-- a note\n\n\n  'it''s\t\\\\d' AS `a b`;\n",
+                ViewColumn("id", _AWKWARD),
+                ViewColumn("a b", "Changed"),
+                schema_mode="type evolution",
+            ),
+        ),
+        _view_group(
+            "tags and rights of views",
+            (Feature.TAGS, Feature.GRANTS, Feature.OWNERS),
+            dressed(one, ViewColumn("id", tags={tag: "it's"}), tags={tag: "1"}, **rights),
+            dressed(two, ViewColumn("a b", tags={tag: "yes"}), tags={tag: "2"}, **rights),
+        ),
+        _view_group("renamed views", (Feature.GRANTS,), former, renamed),
+    )
+
+
+def _view_group(name: str, features: tuple[Feature, ...], *views: View) -> Group:
+    steps = tuple(ScratchStep(governance=(view,)) for view in views)
+    return Group(name=name, features=(Feature.VIEWS, *features), steps=steps)
+
+
+def _changing_views(place: ScratchPlace) -> Group:
+    """Return a view that another one reads, which changes with its table; platforms may re-spell its first query."""
+    table = partial(scratch_table, place, "viewed", table_properties={"delta.columnMapping.mode": "name"})
+    view, source = partial(scratch_view, place, "view"), place.qualified("viewed")
+    reader = scratch_view(place, "view_of_view", f"SELECT id FROM {place.qualified('view')}")
+    key, label = Column("id", "bigint", comment="The key"), Column("label", "string", renamed_from="name")
+    awkward = f"SELECT id,\tname, -- a note\n\n\n  'it''s\t\\\\d' AS `a b`\nFROM {source} AS t;\n"
+    steps = (
+        (table(key, Column("name", "string")), view(awkward, schema_mode="binding", comment=_AWKWARD)),
+        (table(key, label), view(f"SELECT id, label FROM {source}", schema_mode="type evolution")),
+        (
+            table(key, label, Column("more", "int")),
+            view(f"SELECT * FROM {source}", schema_mode="evolution", comment="Changed"),
+        ),
+    )
+    return Group(
+        name="views",
+        features=(Feature.VIEWS, Feature.COLUMN_RENAMES),
+        steps=tuple(ScratchStep(tables=(of,), governance=(model, reader)) for of, model in steps),
     )
 
 

@@ -22,7 +22,7 @@ from tests.fakes.unity_catalog import FakeUnityCatalog
 FORBIDDEN = "INSUFFICIENT_PERMISSIONS"
 GROUPS = (
     *("columns", "every type", "keys", "liquid clustering", "tags", "grants"),
-    *("functions", "policies"),
+    *("functions", "policies", "views", "comments of views", "tags and rights of views"),
 )
 """The groups that probes read, and those that create what they need."""
 
@@ -92,6 +92,19 @@ def inherited(word: str | None) -> OtherPlatform:
     return OtherPlatform(answer=answer)
 
 
+def describing(view: str, former: str, latter: str, *, after: str = "") -> OtherPlatform:
+    """Return a platform that describes a view otherwise, from the second of certain statements on."""
+
+    def answer(sql: str, rows: Sequence[Row]) -> Sequence[Row]:
+        noted.extend([sql] if after and re.match(after, sql) else [])
+        if not (sql.endswith("AS JSON") and f"_{view}`" in sql) or (after and len(noted) < 2):
+            return rows
+        return [{key: str(text).replace(former, latter) for key, text in rows[0].items()}]
+
+    noted: list[str] = []
+    return OtherPlatform(answer=answer)
+
+
 def keeping_grants() -> ConformancePlatform:
     """Return a platform whose replaced functions lose nothing."""
     platform = ConformancePlatform()
@@ -146,6 +159,27 @@ GRANTED = (
         ),
         ("unknown principal", ConformancePlatform(), Holds.NO, "an unknown group: it was accepted"),
         ("unknown principal", refused(".*_missing_group`", "ODD"), Holds.YES, "unknown group: condition ODD"),
+        ("altered view", ConformancePlatform(), Holds.YES, "^lost: columns, tags$"),
+        (
+            "altered view",
+            describing("view_rights", '"Kept"', '""', after="ALTER VIEW .*_view_rights` AS"),
+            Holds.NO,
+            "^lost: columns, comment, tags$",
+        ),
+        ("inherited comments", ConformancePlatform(), Holds.YES, "id: 'The key'"),
+        ("inherited comments", describing("view", "The key", ""), Holds.NO, "id: ''"),
+        ("columns by position", ConformancePlatform(), Holds.YES, "before and after the rename"),
+        ("columns by position", refused(r"SELECT \* FROM .*_view`", "ODD"), Holds.NO, "condition ODD"),
+        ("list of an evolving view", ConformancePlatform(), Holds.YES, "comments: .'Listed'."),
+        ("list of an evolving view", refused("CREATE VIEW .*_view_list`", "ODD"), Holds.NO, "condition ODD"),
+        ("list of an evolving view", describing("view_list", "Listed", ""), Holds.NO, "comments: ..?''"),
+        ("two descriptions of a view", ConformancePlatform(), Holds.YES, "both agree"),
+        (
+            "two descriptions of a view",
+            describing("view_comments", "TYPE EVOLUTION", "BINDING"),
+            Holds.NO,
+            "^schema_mode as for a plan: .*TYPE_EVOLUTION.*; as after an apply: .*BINDING",
+        ),
     ],
 )
 def test_probes(probe: str, platform: ConformancePlatform, holds: Holds, findings: str) -> None:

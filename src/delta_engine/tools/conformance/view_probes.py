@@ -1,0 +1,161 @@
+"""The probes about views: what the engine assumes of them, and no document confirms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Final
+
+from delta_engine.backends.capabilities import Feature
+from delta_engine.models import View, ViewColumn
+from delta_engine.sql.text import sql_path
+from delta_engine.sql.view_queries import is_same_query, without_names
+from delta_engine.sql.views import sql_alter_view_query, sql_create_view
+from delta_engine.state.view_descriptions import read_view
+from delta_engine.state.view_states import ViewState
+from delta_engine.tools.conformance.probe import Answer, Probe, attempted, described
+from delta_engine.tools.conformance.report import Holds
+from delta_engine.tools.conformance.rounds import Rounds
+from delta_engine.tools.conformance.scratch_tables import scratch_view
+
+_NO_VIEW: Final = "there is no scratch view"
+_KEPT: Final = frozenset({"query", "schema_mode", "comment", "owner", "grants"})
+"""What the documentation or Spark says that a view keeps when its query changes."""
+
+
+def _scratch_view(rounds: Rounds, name: str) -> tuple[View, ViewState] | None:
+    """Return a scratch view as its group's last step declared it, and as it was read last; None for a missing one."""
+    views, key = rounds.reader.snapshot([]).views, rounds.objects.place.qualified(name).key
+    models = (model for walk in rounds.walks for step in walk.group.steps for model in step.governance)
+    declared = [model for model in models if isinstance(model, View) and model.key == key]
+    return (declared[-1], views[key]) if declared and key in views and views[key].exists else None
+
+
+def _altered(rounds: Rounds) -> Answer:
+    """Set the query of a view that has everything again, and compare the view before and after."""
+    scratch = _scratch_view(rounds, "view_rights")
+    if scratch is None:
+        return Holds.CANNOT_TELL, [_NO_VIEW]
+    view, before = scratch
+    rounds.backend.runner.run(sql_alter_view_query(view.qualified_name, view.query))
+    after = rounds.backend.reader.snapshot_directly([], [view]).views[view.key]
+    lost = [field.name for field in fields(ViewState) if field.compare and _differ(before, after, field.name)]
+    lost = [part for part in lost if part != "query" or not is_same_query(before.query, after.query)]
+    return Holds.NO if {*lost} & _KEPT else Holds.YES, [f"lost: {', '.join(lost) or 'nothing'}"]
+
+
+def _differ(before: ViewState, after: ViewState, field: str) -> bool:
+    return bool(getattr(before, field) != getattr(after, field))
+
+
+def _inherited(rounds: Rounds) -> Answer:
+    """Read the comments of a view that returns every column of a table."""
+    scratch = _scratch_view(rounds, "view")
+    if scratch is None:
+        return Holds.CANNOT_TELL, [_NO_VIEW]
+    shown = {column.key: column.comment for column in scratch[1].columns}
+    tables = (table for walk in rounds.walks for step in walk.group.steps for table in step.tables)
+    below = [table for table in tables if table.key == rounds.objects.place.qualified("viewed").key]
+    comments = {column.key: column.comment for column in below[-1].columns if column.comment}
+    findings = [f"{key}: {shown.get(key)!r}" for key in comments]
+    return Holds.YES if comments.items() <= shown.items() else Holds.NO, findings
+
+
+def _by_position(rounds: Rounds) -> Answer:
+    """Let a view read by position, rename a column below it, and query it."""
+    scratch = _scratch_view(rounds, "view")
+    tables = rounds.reader.existing([rounds.objects.place.qualified("viewed")])
+    if scratch is None or not tables:
+        return Holds.CANNOT_TELL, [_NO_VIEW]
+    view = scratch[0].qualified_name
+    bridged = without_names(f"SELECT key FROM {tables[0]}", tables[0], ("key", "label", "more"))
+    if bridged is None:
+        return Holds.CANNOT_TELL, ["the query cannot read by position"]
+    table, name = rounds.backend.addressing.table(tables[0]), sql_path(view.parts)
+    statements = (
+        sql_alter_view_query(view, bridged),
+        f"SELECT * FROM {name}",
+        f"ALTER TABLE {table} RENAME COLUMN `id` TO `key`",
+        f"SELECT * FROM {name}",
+    )
+    for sql in statements:
+        if refusal := attempted(rounds, sql):
+            return Holds.NO, [f"{sql}: {described(refusal)}"]
+    return Holds.YES, ["the view could be queried before and after the rename"]
+
+
+def _evolving_list(rounds: Rounds) -> Answer:
+    """Create a view with a list of columns and WITH SCHEMA EVOLUTION, and read its mode and its comments."""
+    place = rounds.objects.place
+    model = scratch_view(
+        place, "view_list", "SELECT 1 AS a", ViewColumn("a", "Listed"), schema_mode="type evolution"
+    )
+    sql = sql_create_view(model).replace("WITH SCHEMA TYPE EVOLUTION", "WITH SCHEMA EVOLUTION")
+    rounds.objects.created.add(model.qualified_name)
+    if refusal := attempted(rounds, sql):
+        return Holds.NO, [described(refusal)]
+    attempted(rounds, f"SELECT * FROM {sql_path(model.qualified_name.parts)}")
+    state = read_view(rounds.backend.runner, model.qualified_name)
+    mode = state.schema_mode.value if state.schema_mode else "not shown"
+    findings = [f"schema mode: {mode}", f"comments: {[column.comment for column in state.columns]}"]
+    is_kept = [column.comment for column in state.columns] == ["Listed"]
+    return Holds.YES if is_kept else Holds.NO, findings
+
+
+def _two_descriptions(rounds: Rounds) -> Answer:
+    """Compare how a view was read last, from `information_schema` and its listing, with how it describes itself."""
+    scratch = _scratch_view(rounds, "view_comments")
+    if scratch is None:
+        return Holds.CANNOT_TELL, [_NO_VIEW]
+    view, planned = scratch
+    lines = [*_contradictions(planned, read_view(rounds.backend.runner, view.qualified_name))]
+    return Holds.NO if lines else Holds.YES, lines or ["both agree"]
+
+
+def _contradictions(planned: ViewState, applied: ViewState) -> Iterator[str]:
+    if not is_same_query(planned.query, applied.query):
+        yield f"its query as for a plan: {planned.query}; as after an apply: {applied.query}"
+    for part in ("schema_mode", "comment"):
+        if _differ(planned, applied, part):
+            yield f"{part} as for a plan: {getattr(planned, part)}; as after an apply: {getattr(applied, part)}"
+    if planned.schema_mode is None:
+        yield "its schema mode is not shown"
+
+
+VIEW_PROBES: Final = (
+    Probe(
+        name="altered view",
+        question="What does a view lose when ALTER VIEW … AS gives it a query?",
+        assumption="Comments of columns, and perhaps tags. The engine sets all again in the same step either way.",
+        ask=_altered,
+        needs=(Feature.VIEWS, Feature.TAGS, Feature.GRANTS, Feature.OWNERS),
+    ),
+    Probe(
+        name="inherited comments",
+        question="Which comments have the columns of a view that pass on columns of a table?",
+        assumption="Those of the table, so that a comment that no model declares is no drift.",
+        ask=_inherited,
+        needs=(Feature.VIEWS, Feature.COLUMN_RENAMES),
+    ),
+    Probe(
+        name="columns by position",
+        question="Can a view be queried while a column is renamed that it reads by position?",
+        assumption="It can, so that a rename under a view leaves no moment in which the view fails.",
+        ask=_by_position,
+        needs=(Feature.VIEWS, Feature.COLUMN_RENAMES),
+    ),
+    Probe(
+        name="list of an evolving view",
+        question="What does a view do that is created with a list of columns and WITH SCHEMA EVOLUTION?",
+        assumption="It follows types alone and keeps the comments of the list.",
+        ask=_evolving_list,
+        needs=(Feature.VIEWS,),
+    ),
+    Probe(
+        name="two descriptions of a view",
+        question="Do the views of information_schema and DESCRIBE … AS JSON report the same of a view?",
+        assumption="They do, with the schema mode in listings or in DESCRIBE … AS JSON.",
+        ask=_two_descriptions,
+        needs=(Feature.VIEWS, Feature.VIEW_COLUMN_COMMENTS),
+    ),
+)
