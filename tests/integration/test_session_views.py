@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from delta_engine.actions.policy import Removed
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError
+from delta_engine.models import Column, Table
 from delta_engine.models.parts import QualifiedName
 from delta_engine.models.views import SchemaMode, View, ViewColumn, ViewName
+from delta_engine.orchestrate.backend import catalog_backend
+from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.sql.text import sql_path
 from delta_engine.sql.view_queries import is_same_query, query_problem, returned_columns, without_names
 from delta_engine.sql.views import (
@@ -25,7 +32,9 @@ from delta_engine.sql.views import (
     sql_set_session_view_comment,
 )
 from delta_engine.state.view_descriptions import read_view
-from delta_engine.state.view_states import ViewState, view_state_of
+from delta_engine.state.view_states import ABSENT_VIEW, ViewState, view_state_of
+from tests.builders.deployment import deployment_over
+from tests.cases.capability_walks import POLICY, engine_over
 
 ORDERS = "spark_catalog.views.orders"
 COLUMNS = ("id", "name", "x y")
@@ -190,3 +199,44 @@ def test_queries_that_spark_refuses(runner: SqlRunner, orders: str, query: str, 
     with pytest.raises(StatementError) as refusal:
         runner.run(f"CREATE VIEW spark_catalog.views.v AS {query}")
     assert refusal.value.error_class == error_class
+
+
+def steps() -> Iterator[tuple[Table, Sequence[View]]]:
+    """Yield models of a table and views over it that change together, one step after the other."""
+    key = Column("id", "bigint", comment="The key")
+    mapped = {"delta.columnMapping.mode": "name"}
+    table = Table("spark_catalog", "views", "sold", [key, Column("name", "string")], table_properties=mapped)
+    label = Column("label", "string", renamed_from="name")
+    renamed = replace(table, columns=(key, label, Column("amount", "int")))
+    sold = str(table.qualified_name)
+    reader = View("spark_catalog", "views", "top", "SELECT id FROM spark_catalog.views.v WHERE id > 1")
+    commented = ViewColumn("id", "it's ${x}")
+    yield table, [view(f"SELECT id, name\n\n\tFROM {sold} -- all;", commented, comment="a\nb"), reader]
+    yield renamed, [view(f"SELECT id, label FROM {sold}", commented, comment="Changed"), reader]
+    changed = view(
+        f"SELECT id, sum(amount) AS amount FROM {sold} GROUP BY id", commented, schema_mode="binding"
+    )
+    yield replace(renamed, columns=(key, Column("amount", "int"))), [changed, reader]
+    moved = replace(changed, view_name="w", renamed_from=("v",))
+    yield replace(renamed, columns=(key, Column("amount", "int"))), [moved]
+
+
+def test_views_are_synced_with_their_table_and_leave_nothing_to_do(
+    spark: SparkSession, runner: SqlRunner, tmp_path: Path
+) -> None:
+    backend = catalog_backend(spark)
+    planner = TablePlanner(replace(POLICY, removed_views=Removed.DROP), backend.capabilities)
+    engine = replace(engine_over(backend, deployment_over(tmp_path)), planner=planner)
+    for table, views in steps():
+        now = replace(engine, others=tuple(views))
+        assert plan_unlocked(now, [table]).plan
+        now.sync_tables([table])
+        preview = plan_unlocked(now, [table])
+        assert not preview.refusals
+        assert not preview.plan, preview.plan
+        for model in views:
+            state = read_view(runner, model.qualified_name)
+            assert {*names(state)} >= {(column.name, column.comment) for column in model.columns}
+            assert state.comment == model.comment
+            runner.run(f"SELECT * FROM {sql_path(model.qualified_name.parts)}")
+    assert read_view(runner, view("").qualified_name) == ABSENT_VIEW

@@ -28,7 +28,9 @@ from tests.cases.capability_walks import WALKS, engine_over, orders, walk_steps
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
 CATALOG = "spark_catalog"
-OF_NO_TABLE = (Feature.FUNCTIONS,)  # `test_session_functions` walks through them
+OF_NO_TABLE = (Feature.FUNCTIONS, Feature.VIEWS, Feature.VIEW_COLUMN_COMMENTS)
+"""`test_session_functions` and `test_session_views` walk through them."""
+
 ONLY_BY_NAME = [
     feature for feature in OPEN_SOURCE.refused if feature not in (*OPEN_SOURCE_CATALOG.refused, *OF_NO_TABLE)
 ]
