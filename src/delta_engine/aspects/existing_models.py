@@ -3,54 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import astuple
 from typing import Any, Final, TypeVar
 
-from delta_engine.aspects import FUNCTION_FACETS, SCHEMA_FACETS, VIEW_FACETS
+from delta_engine.aspects import KINDS, SCHEMA_FACETS, kind_of
 from delta_engine.aspects.facet import Facet
 from delta_engine.errors import SourceLocation
 from delta_engine.models import (
     AbacPolicy,
     Column,
     Function,
-    FunctionName,
     PolicyName,
     Schema,
-    SchemaMode,
     SchemaName,
     SecurableName,
+    Table,
     View,
-    ViewName,
 )
-from delta_engine.state.function_states import FunctionState
 from delta_engine.state.policy_states import PolicyState
-from delta_engine.state.states import CatalogState, SchemaState, TableState
-from delta_engine.state.view_states import ViewState
+from delta_engine.state.states import CatalogState, SchemaState, SecurableState
 
 THE_CATALOG: Final = SourceLocation("the catalog")
 """The place that messages give for an imported model."""
 
-State = TypeVar("State", TableState, SchemaState, FunctionState, ViewState, Column)
+State = TypeVar("State", bound=SecurableState | Column)
+
+
+def as_plain_model(name: SecurableName, state: SecurableState) -> Any:
+    """Return a model without columns that something existing matches. Owner and grants are left out, as for tables."""
+    if isinstance(name, PolicyName) and isinstance(state, PolicyState):
+        return _as_policy(name, state)
+    kind = kind_of(name)
+    names = zip(kind.named_by.values(), astuple(name), strict=True)
+    return kind.model(**dict(names), **imported_arguments(kind.facets, name, state), declared_at=THE_CATALOG)
 
 
 def as_schema_model(name: SchemaName, state: SchemaState) -> Schema | None:
-    """Return a model that an existing schema matches, or None if it has no comment and no tags.
-
-    Owner and grants are left out, as for tables.
-    """
-    arguments = imported_arguments(SCHEMA_FACETS, name, state)
-    model = Schema(name.catalog, name.schema, **arguments, declared_at=THE_CATALOG)
+    """Return a model that an existing schema matches, or None if it has no comment and no tags."""
+    model: Schema = as_plain_model(name, state)
     return model if any(facet.is_declared(model) for facet in SCHEMA_FACETS) else None
 
 
-def as_function_model(name: FunctionName, state: FunctionState) -> Function:
-    """Return a model that an existing function matches. Owner and grants are left out, as for tables."""
-    arguments = imported_arguments(FUNCTION_FACETS, name, state)
-    return Function(name.catalog, name.schema, name.function, declared_at=THE_CATALOG, **arguments)
+def governed_models(governed: CatalogState) -> Iterator[Function | AbacPolicy | View]:
+    """Yield the models of the functions, policies and views of a snapshot, each sorted by key."""
+    for kind in KINDS:
+        if kind.model in (Schema, Table):
+            continue
+        for key, state in sorted(governed.by_kind[kind.word].items()):
+            if state.exists:
+                yield as_plain_model(kind.named(key), state)
 
 
-def as_policy_model(name: PolicyName, state: PolicyState) -> AbacPolicy:
-    """Return a model that an existing policy matches."""
+def _as_policy(name: PolicyName, state: PolicyState) -> AbacPolicy:
     assert state.protection is not None
     return AbacPolicy(
         name.policy,
@@ -63,28 +67,6 @@ def as_policy_model(name: PolicyName, state: PolicyState) -> AbacPolicy:
         comment=state.comment,
         declared_at=THE_CATALOG,
     )
-
-
-def as_view_model(name: ViewName, state: ViewState) -> View:
-    """Return a model that an existing view matches. Owner and grants are left out, as for tables.
-
-    A view that evolves has the comments of the columns that it reads.
-    """
-    arguments = imported_arguments(VIEW_FACETS, name, state)
-    if state.schema_mode is SchemaMode.EVOLUTION:
-        arguments["columns"] = [replace(column, comment="") for column in arguments["columns"]]
-    return View(name.catalog, name.schema, name.view, declared_at=THE_CATALOG, **arguments)
-
-
-def governed_models(governed: CatalogState) -> Iterator[Function | AbacPolicy | View]:
-    """Yield the models of the functions, policies and views of a snapshot, each sorted by key."""
-    for key, function in sorted(governed.functions.items()):
-        yield as_function_model(FunctionName(*key.split(".")), function)
-    for key, policy in sorted(governed.policies.items()):
-        yield as_policy_model(PolicyName.of_key(key), policy)
-    for key, view in sorted(governed.views.items()):
-        if view.exists:
-            yield as_view_model(ViewName(*key.split(".")), view)
 
 
 def imported_arguments(

@@ -83,6 +83,14 @@ class Kind:
         """What it is called in keys, messages and documents."""
         return self.name.kind
 
+    def named(self, text: str) -> SecurableName:
+        """Return the name of an id in documents, or of a key; TypeError or ValueError for another text."""
+        if self.name is PolicyName:
+            return PolicyName.of_key(text)
+        name: Any = self.name
+        named: SecurableName = name(*text.split("."))
+        return named
+
     @property
     def definition(self) -> tuple[str, ...]:
         """The fields of a model that one statement replaces as a whole."""

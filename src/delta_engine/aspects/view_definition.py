@@ -327,6 +327,13 @@ def _written_column(column: ViewColumn) -> dict[str, Any]:
     return {"name": column.name, **comment, **({"tags": dict(column.tags)} if column.tags else {})}
 
 
+def _imported_columns(_name: SecurableName | None, state: ViewState) -> tuple[ViewColumn, ...]:
+    """Return the columns as a model declares them; a view that evolves has the comments of what it reads."""
+    if state.schema_mode is not SchemaMode.EVOLUTION:
+        return state.columns
+    return tuple(replace(column, comment="") for column in state.columns)
+
+
 def _define_columns(columns: Sequence[ViewColumn]) -> tuple[ViewColumnDefinition, ...]:
     return tuple(
         ViewColumnDefinition(name=column.name, comment=column.comment, tags=dict(column.tags))
@@ -449,7 +456,7 @@ COLUMNS_FACET: Facet[View, ViewState, tuple[ViewColumn, ...]] = Facet(
     meaning="what is documented of its columns: each with `name` and, where it has them, `comment` and `tags`",
     entry="column",
     constructor="ViewColumn",
-    imported=lambda _name, state: state.columns,
+    imported=_imported_columns,
 )
 
 COLUMN_COMMENT_FACET: Facet[ViewColumn, ViewColumn, str] = Facet(

@@ -26,7 +26,7 @@ from delta_engine.deployment.stored_definitions import (
     by_key,
     struct_of,
 )
-from delta_engine.models import PolicyName, SecurableName, Table
+from delta_engine.models import SecurableName, Table
 from delta_engine.models.open_struct import Count, Moment, OpenStruct
 from delta_engine.ownership.recorded import (
     AcceptedDrift,
@@ -201,7 +201,7 @@ _OF_TABLES: Final = (
 """What a record and the details in its document have under the same name."""
 
 _shared_values, _table_values = attrgetter(*_SHARED), attrgetter(*_OF_TABLES)
-_NAMES: Final = {kind.word: kind.name for kind in KINDS}
+_KINDS: Final = {kind.word: kind for kind in KINDS}
 
 
 def record_of(resource: Resource) -> AnyRecord:
@@ -280,14 +280,10 @@ def resource_of(record: AnyRecord) -> Resource:
 
 
 def _name(resource: Resource) -> SecurableName:
-    name: Any = _NAMES[str(resource.__struct_config__.tag)]
     try:
-        made: SecurableName = (
-            name.of_key(resource.id) if name is PolicyName else name(*resource.id.split("."))
-        )
+        return _KINDS[str(resource.__struct_config__.tag)].named(resource.id)
     except (TypeError, ValueError):
         raise msgspec.ValidationError(f"{resource.id!r} is not a whole name") from None
-    return made
 
 
 def loaded_state(stored: StoredState) -> DeploymentState:

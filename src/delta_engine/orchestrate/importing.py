@@ -10,8 +10,8 @@ from delta_engine.actions.policy import matches_any
 from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
 from delta_engine.aspects.existing_models import (
     THE_CATALOG,
+    as_plain_model,
     as_schema_model,
-    as_view_model,
     governed_models,
     imported_arguments,
 )
@@ -179,7 +179,7 @@ def _view_of(backend: Backend, name: QualifiedName) -> View | None:
         state = direct_snapshot_by(backend.reader, [], [bare_view(view)]).views.get(view.key)
     except CatalogReadError:
         return None
-    return as_view_model(view, state) if state and state.query else None
+    return as_plain_model(view, state) if state and state.query else None
 
 
 def _declared_already(target: str, models: Sequence[Securable]) -> InvalidCommandError:
