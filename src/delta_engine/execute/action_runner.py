@@ -43,6 +43,7 @@ from delta_engine.execute.statement_runner import (
     always,
     explained,
     has_to_run,
+    is_needless,
 )
 from delta_engine.models import QualifiedName
 from delta_engine.sql.queries import sql_current_user
@@ -155,6 +156,7 @@ class ActionRunner:
         control: ApplyControl | None = None,
         check: Callable[[], None] = lambda: None,
         reread: Reread | None = None,
+        principal: str | None = None,
     ) -> tuple[AnyOutcome, ...]:
         """Run every statement of a plan, and no other changes; return the outcomes, sorted by name.
 
@@ -165,6 +167,7 @@ class ActionRunner:
             on_outcome: called in the calling thread after each securable.
             check: called before every statement; its errors end the apply.
             reread: re-reads and re-plans a table after an ambiguous error; without it, such an error is a failure.
+            principal: who runs the statements. A statement that changes nothing for this principal is not sent.
 
         Raises:
             ApplyStoppedError: the run was stopped before it was complete.
@@ -176,6 +179,7 @@ class ActionRunner:
             plan=self.compile(plan) if isinstance(plan, TablePlan) else plan,
             control=control or ApplyControl(),
             reread=reread,
+            principal=principal,
             check=check,
             on_outcome=on_outcome,
             parallelism=self.parallelism,
@@ -197,6 +201,7 @@ class _RunningApply:
     plan: CompiledPlan
     control: ApplyControl
     reread: Reread | None
+    principal: str | None
     check: Callable[[], None]
     on_outcome: OnOutcome
     parallelism: int
@@ -251,6 +256,8 @@ class _RunningApply:
         }
         with in_context(**named), span(f"delta_engine.{kind}", **named) as opened:
             for place, statement in enumerate(step.statements):
+                if is_needless(statement, self.principal):
+                    continue
                 try:
                     if statement.is_repeatable:
                         special.get(statement.phase, fills).run(statement)

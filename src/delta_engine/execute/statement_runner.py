@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from delta_engine.actions import Create, Phase
 from delta_engine.aspects import kind_of
 from delta_engine.aspects.aspect import Right
+from delta_engine.aspects.function_definition import ReplaceFunction
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.backends.cancellation import StoppedError
 from delta_engine.backends.error_conditions import (
@@ -30,8 +31,11 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl, RunningStatement
 from delta_engine.execute.outcomes import RunStatement
 from delta_engine.models import QualifiedName, SecurableName
+from delta_engine.sql.functions import function_securable
+from delta_engine.sql.governance import sql_set_owner
 from delta_engine.sql.queries import sql_describe_history, sql_references_to
 from delta_engine.sql.text import quote_ident
+from delta_engine.state.function_states import FunctionState
 from delta_engine.state.table_queries import Commit, commit_of
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.logs import log, redacted
@@ -230,6 +234,15 @@ def has_to_run(planned: Sequence[str], needed: Sequence[str], error: StatementEr
         sql=error.sql,
         **error.facts,
     )
+
+
+def is_needless(statement: Statement, principal: str | None) -> bool:
+    """Whether a statement gives a function back to its owner, who is the principal that has just replaced it."""
+    match statement.actions[0]:
+        case ReplaceFunction(observed=FunctionState(owner=str(owner)), desired=desired):
+            gives_back = sql_set_owner(function_securable(desired.qualified_name), owner)
+            return statement.sql == gives_back and owner.lower() == (principal or "").lower()
+    return False
 
 
 def explained(statement: Statement, error: StatementError, current_user: Callable[[], str]) -> StatementError:

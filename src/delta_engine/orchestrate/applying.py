@@ -187,6 +187,7 @@ def _executed(
             control=control,
             check=run.locked.lease.check,
             reread=lambda table: _statements_now(run.environment, planned, table),
+            principal=run.recorder.who,
         )
     outcomes = tuple(executor.apply(planned.plan) or ()) if planned.plan else ()
     for outcome in outcomes:

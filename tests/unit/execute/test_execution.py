@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from delta_engine.aspects.column_comments import ColumnComment, SetColumnComment
 from delta_engine.aspects.column_order import MoveColumn
 from delta_engine.aspects.column_renames import ColumnRename
 from delta_engine.aspects.column_types import ColumnTypeChange
+from delta_engine.aspects.function_definition import ReplaceFunction
 from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.primary_key import PrimaryKeyAdd, PrimaryKeyDrop
@@ -48,6 +50,7 @@ from delta_engine.models import (
     Table,
 )
 from delta_engine.models.types import AtomicType
+from delta_engine.state.function_states import function_state_of
 from delta_engine.state.states import ABSENT, TableState
 from tests.builders.engines import engine_on, runner_on
 from tests.builders.models import ORDERS, WORKED_MODEL, catalog_of, observed, orders
@@ -134,6 +137,18 @@ def test_another_securable_that_is_there_and_was_not_seen(
         f"the {kind} exists: the plan was applied before, another principal has just created it, or it is not visible "
         f"to ann. Plan again; if the plan still creates it, its owner has to run {fix}. The platform says: {NO}"
     )
+
+
+@pytest.mark.parametrize(("principal", "is_sent"), [("Ann", False), ("bob", True), (None, True)])
+def test_a_replaced_function_is_given_back_to_another_owner_alone(
+    principal: str | None, is_sent: bool
+) -> None:
+    replaced = ReplaceFunction(MASK, replace(function_state_of(MASK), body="y", owner="ann"), ("body",))
+    runner = RecordingSqlRunner()
+    engine = runner_on(runner)
+    engine.apply(TablePlan((Align(MASK.qualified_name, (replaced,)),)), principal=principal)
+    assert ("ALTER FUNCTION `dev`.`g`.`mask` OWNER TO `ann`" in runner.statements) is is_sent
+    assert runner.statements[0].startswith("CREATE OR REPLACE FUNCTION")
 
 
 def test_statements_follow_the_phases() -> None:
