@@ -145,6 +145,13 @@ def test_hidden_queries_and_excluded_views_are_left_out_with_a_note(
     assert "revenue" not in (tmp_path / "conf" / "models" / "all.yml").read_text()
 
 
+def test_a_view_that_no_model_can_declare_is_reported(workspace: Workspace) -> None:
+    workspace.catalog.run("CREATE VIEW dev.gold.`a b` AS SELECT id FROM dev.silver.orders")
+    done = workspace.runs("import", "dev.gold")
+    assert done.code == ExitCode.PARTIAL
+    assert "view dev.gold.a b: its name 'a b' " in done.stderr
+
+
 def test_the_file_of_a_query_is_never_overwritten(workspace: Workspace, tmp_path: Path) -> None:
     other = tmp_path / "conf" / "models" / "views" / "gold.revenue.sql"
     other.parent.mkdir(parents=True)
