@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from enum import Enum, unique
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
@@ -196,6 +196,17 @@ class Order:
     follows: frozenset[Place] = frozenset()
     bridged: frozenset[str] = frozenset()
     bridge: str = ""
+
+    def after_all_of(self, keys: Set[str], turn: Turn) -> Order:
+        """Return the place of a view for which tables change all of their columns at once."""
+        places = {*self.precedes, *self.follows, *((key, turn) for key in self.bridged)}
+        restored = {key for key, _ in places if key in keys}
+        return Order(
+            precedes=frozenset(place for place in self.precedes if place[0] not in restored),
+            follows=self.follows | {(key, turn) for key in restored},
+            bridged=self.bridged - restored,
+            bridge="" if self.bridged & restored else self.bridge,
+        )
 
 
 NO_ORDER: Final = Order()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 
 from delta_engine import aspects
-from delta_engine.actions import Action, AlignTable, TablePlan
+from delta_engine.actions import Action, Align, AlignTable, Create, TablePlan
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import ChangeLocation, UnsetManaged
 from delta_engine.aspects.tags import UnsetColumnTags
+from delta_engine.aspects.view_orders import turn_of
 from delta_engine.models import QualifiedName, Table
 from delta_engine.state.states import CatalogState
 
@@ -42,7 +43,19 @@ def with_restores(plan: TablePlan, restores: Mapping[QualifiedName, RestoreTable
         )
         actions = (restore, *(action for action in beyond if action is not restore))
         aligned[name.key] = replace(present, actions=actions)
-    return plan.with_aligned_tables(aligned.values())
+    return _with_later_views(plan.with_aligned_tables(aligned.values()), {name.key for name in restores})
+
+
+def _with_later_views(plan: TablePlan, restored: Set[str]) -> TablePlan:
+    """Return a plan whose views change after RESTORE: no order lets one resolve before and after that statement."""
+    turn = turn_of(RestoreTable.phase)
+    changes = (
+        replace(change, order=change.order.after_all_of(restored, turn))
+        if change.name.kind == "view" and isinstance(change, Create | Align)
+        else change
+        for change in plan.changes
+    )
+    return replace(plan, changes=tuple(changes))
 
 
 def with_returns(plan: TablePlan, returns: Collection[QualifiedName]) -> TablePlan:

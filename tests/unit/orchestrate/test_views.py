@@ -1,0 +1,500 @@
+"""A table and views over it through whole commands, from a fresh project to an imported one."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from delta_engine.backends.sql_runner import Row
+from tests.builders.viewed_project import (
+    DROPPED,
+    ENTANGLED,
+    NEW_COLUMN,
+    QUERY,
+    RENAMED,
+    STEPS,
+    VIEWS,
+    Models,
+    write_viewed_models,
+)
+from tests.builders.worlds import Kill
+from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.projects.catalog_project import CatalogProject
+from tests.projects.commandline import CommandLine
+
+VIEW, READER = "dev.gold.revenue", "dev.gold.top_customers"
+CONSENTS = "--allow drop_column --allow drop_table --allow drop_view"
+REMOVES = "removed_tables: drop, removed_views: drop"
+OTHER_QUERY = "SELECT customer_id, max(amount) AS revenue FROM dev.silver.orders GROUP BY customer_id"
+
+
+@pytest.fixture
+def project(catalog_project: CatalogProject) -> CatalogProject:
+    return declared(catalog_project)
+
+
+def declared(project: CatalogProject) -> CatalogProject:
+    project.catalog.schemas.pop("dev.silver", None)
+    project.configure(REMOVES)
+    declare(project, Models())
+    return project
+
+
+def declare(project: CatalogProject, models: Models) -> None:
+    write_viewed_models(project.models.parent, models)
+
+
+def emptied(project: CatalogProject) -> Path:
+    """Remove a project's models and what it recorded; return its configuration folder."""
+    conf = project.config.parent
+    shutil.rmtree(conf.parent / ".delta-engine")
+    shutil.rmtree(conf / "models")
+    (conf / "models").mkdir()
+    return conf
+
+
+def require_nothing_to_do(project: CatalogProject) -> None:
+    planned = project.run("plan --detailed-exitcode")
+    assert planned.code == 0, planned.stdout + planned.stderr
+    assert project.drift() == {}
+
+
+def require_everything(catalog: FakeUnityCatalog, views: str = VIEWS) -> None:
+    """Check that both views work, and have all comments, tags and rights that the models give them."""
+    assert catalog.failing_views() == {}
+    view, reader = catalog.user_views[VIEW], catalog.user_views[READER]
+    comment = "The buyer" if "The buyer" in views else "The customer"
+    assert [(column.name, column.comment, dict(column.tags)) for column in view.columns] == [
+        ("customer_id", comment, {"pii": "no"}),
+        ("revenue", "", {}),
+    ]
+    assert (view.comment, dict(view.tags)) == ("Revenue per customer", {"domain": "sales"})
+    assert view.grants == {"analysts": ("SELECT",)}
+    assert [(column.name, column.comment) for column in reader.columns] == [
+        ("customer_id", "A good customer")
+    ]
+
+
+def watch(catalog: FakeUnityCatalog, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, str]]]:
+    """Note each statement after which a view fails, with the views that do."""
+    run, broken = catalog.run, []
+
+    def watching(sql: str) -> Sequence[Row]:
+        changed = len(catalog.statements)
+        rows = run(sql)
+        if len(catalog.statements) > changed and (failing := catalog.failing_views()):
+            broken.append((sql, failing))
+        return rows
+
+    monkeypatch.setattr(catalog, "run", watching)
+    return broken
+
+
+def verbs(statements: Sequence[str]) -> list[str]:
+    return [" ".join(sql.split()[:2]) for sql in statements]
+
+
+def test_one_sync_makes_the_table_and_then_the_views(project: CatalogProject) -> None:
+    project.sync()
+    assert verbs([sql for sql in project.catalog.statements if sql.startswith("CREATE")]) == [
+        "CREATE SCHEMA",
+        "CREATE SCHEMA",
+        "CREATE TABLE",
+        "CREATE VIEW",
+        "CREATE VIEW",
+    ]
+    require_everything(project.catalog)
+    require_nothing_to_do(project)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_views_change_together_with_their_table_and_always_work(
+    project: CatalogProject, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.sync()
+    declare(project, STEPS[step])
+    with monkeypatch.context() as patched:
+        broken = watch(project.catalog, patched)
+        project.sync(CONSENTS)
+    assert broken == []
+    require_everything(project.catalog)
+    require_nothing_to_do(project)
+
+
+@pytest.mark.parametrize(
+    "step", [pytest.param(step, marks=[] if step == "all at once" else pytest.mark.long) for step in STEPS]
+)
+def test_a_run_that_is_killed_between_any_two_statements_is_no_drift_and_is_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine, step: str
+) -> None:
+    for place in count(1):
+        project = declared(CatalogProject(tmp_path / f"killed at {place}", monkeypatch, delta_engine))
+        project.sync()
+        declare(project, STEPS[step])
+        if not is_killed(project, monkeypatch, place, f"sync --yes {CONSENTS}"):
+            break
+        assert project.drift() == {}, place
+        project.sync(CONSENTS)
+        require_everything(project.catalog)
+        require_nothing_to_do(project)
+    assert place > 3
+
+
+def test_a_first_run_that_is_killed_is_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine
+) -> None:
+    for place in count(1):
+        project = declared(CatalogProject(tmp_path / f"killed at {place}", monkeypatch, delta_engine))
+        if not is_killed(project, monkeypatch, place, "sync --yes"):
+            break
+        assert project.drift() == {}, place
+        project.sync()
+        require_everything(project.catalog)
+        require_nothing_to_do(project)
+    assert place > 5
+
+
+def is_killed(project: CatalogProject, monkeypatch: pytest.MonkeyPatch, place: int, command: str) -> bool:
+    """Run a command that is killed before the statement at a place, and say whether there was one."""
+    catalog = project.catalog
+    run, first = catalog.run, len(catalog.statements)
+
+    def killed(sql: str) -> Sequence[Row]:
+        if len(catalog.statements) - first >= place and not sql.startswith(("SELECT", "SHOW", "DESCRIBE")):
+            raise Kill
+        return run(sql)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(catalog, "run", killed)
+        try:
+            done = project.run(command)
+        except Kill:
+            return True
+    assert done.code == 0, done.stderr
+    return False
+
+
+def test_a_change_that_breaks_a_view_is_refused_with_its_file_and_line(project: CatalogProject) -> None:
+    project.sync()
+    declare(project, Models(table=RENAMED.table))
+    refused = project.run(f"plan {CONSENTS}")
+    text = " ".join(refused.stderr.split())
+    assert refused.code == 3, refused.stdout
+    assert VIEW in text
+    assert "viewed.yml:2" in text
+    assert "customer_id" in text
+
+
+def test_what_no_order_can_do_is_refused_and_works_in_steps(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.sync()
+    declare(project, ENTANGLED)
+    refused = project.run(f"plan {CONSENTS}")
+    assert (refused.code, "Expand, then contract" in refused.stderr) == (3, True)
+    with monkeypatch.context() as patched:
+        broken = watch(project.catalog, patched)
+        for models in (RENAMED, Models(RENAMED.table + NEW_COLUMN, ENTANGLED.query), ENTANGLED):
+            declare(project, models)
+            project.sync(CONSENTS)
+    assert broken == []
+    require_everything(project.catalog)
+    require_nothing_to_do(project)
+
+
+def test_a_documented_column_that_the_query_does_not_have_is_refused(project: CatalogProject) -> None:
+    declare(project, Models(query=QUERY.replace("AS revenue", "AS profit")))
+    refused = project.run("sync --yes")
+    assert refused.code == 3
+    assert "revenue" in refused.stderr
+    assert project.catalog.statements == []
+
+
+def test_each_part_that_is_changed_by_hand_is_drift_and_reverted(project: CatalogProject) -> None:
+    project.sync()
+    project.by_hand(
+        f"ALTER VIEW {VIEW} AS {OTHER_QUERY}",
+        f"ALTER VIEW {VIEW} WITH SCHEMA BINDING",
+        f"COMMENT ON TABLE {VIEW} IS 'Other'",
+        f"COMMENT ON COLUMN {VIEW}.customer_id IS 'By hand'",
+        f"ALTER VIEW {VIEW} SET TAGS ('domain' = 'other')",
+        f"ALTER TABLE {VIEW} ALTER COLUMN customer_id SET TAGS ('pii' = 'yes')",
+        f"REVOKE SELECT ON VIEW {VIEW} FROM `analysts`",
+        f"GRANT SELECT ON VIEW {VIEW} TO `others`",
+    )
+    assert sorted(project.drift()[f"view.{VIEW}"]) == sorted(
+        [
+            ("view_query", "query"),
+            ("view_mode", "schema mode"),
+            ("view_comment", "view comment"),
+            ("view_column_comment", "column customer_id comment"),
+            ("view_tag", "tag domain"),
+            ("view_column_tag", "column customer_id tag pii"),
+            ("view_grant", "grant SELECT to analysts"),
+        ]
+    )
+    text = project.run("drift").stdout
+    assert "query" in text
+    assert "by jo" in text
+    reverted = project.run("drift --revert --yes")
+    assert reverted.code == 0, reverted.stderr
+    require_nothing_to_do(project)
+    view = project.catalog.user_views[VIEW]
+    assert view.grants == {"analysts": ("SELECT",), "others": ("SELECT",)}
+    project.by_hand(f"REVOKE SELECT ON VIEW {VIEW} FROM `others`")
+    require_everything(project.catalog)
+
+
+def test_an_owner_that_is_changed_by_hand_is_drift_and_reverted(project: CatalogProject) -> None:
+    declare(project, Models(views=VIEWS.replace("    tags: {domain", "    owner: data\n    tags: {domain")))
+    project.sync()
+    project.by_hand(f"ALTER VIEW {VIEW} OWNER TO `jo`")
+    assert project.drift() == {f"view.{VIEW}": [("view_owner", "owner")]}
+    assert project.run("drift --revert --yes").code == 0
+    assert project.catalog.user_views[VIEW].owner == "data"
+    require_nothing_to_do(project)
+
+
+def test_a_deleted_view_is_drift_and_comes_back_whole(project: CatalogProject) -> None:
+    project.sync()
+    project.by_hand(f"DROP VIEW {VIEW}")
+    assert project.drift() == {f"view.{VIEW}": [("view_deleted", "view")]}
+    assert project.run("drift --revert --yes").code == 0
+    require_everything(project.catalog)
+    require_nothing_to_do(project)
+
+
+def test_a_view_that_is_created_again_by_hand_gets_back_what_it_lost(project: CatalogProject) -> None:
+    project.sync()
+    project.by_hand(f"CREATE OR REPLACE VIEW {VIEW} AS {OTHER_QUERY}")
+    kinds = {kind for kind, _ in project.drift()[f"view.{VIEW}"]}
+    assert {"view_query", "view_comment", "view_tag", "view_grant", "view_column_tag"} <= kinds
+    assert project.run("drift --revert --yes").code == 0
+    require_everything(project.catalog)
+    require_nothing_to_do(project)
+
+
+def test_a_table_in_place_of_a_view_stops_a_sync_with_its_name(project: CatalogProject) -> None:
+    project.sync()
+    project.by_hand(f"DROP VIEW {READER}", f"CREATE TABLE {READER} (customer_id bigint) USING DELTA")
+    assert project.drift() == {f"view.{READER}": [("view_deleted", "view")]}
+    ran = len(project.catalog.statements)
+    refused = project.run("drift --revert --yes")
+    assert refused.code == 3, refused.stdout + refused.stderr
+    text = " ".join(refused.stderr.split())
+    assert READER in text
+    assert "table" in text
+    assert len(project.catalog.statements) == ran
+
+
+def test_a_hidden_query_is_said_once_and_never_replaced(project: CatalogProject) -> None:
+    project.sync()
+    project.catalog.hides_queries = True
+    views = project.catalog.user_views
+    views[VIEW] = replace(views[VIEW], owner="jo")
+    require_nothing_to_do(project)
+    shown = project.run("drift").stdout
+    assert len(re.findall(rf"{VIEW}.*query", shown)) == 1, shown
+    project.by_hand(f"ALTER VIEW {VIEW} AS {OTHER_QUERY}", f"COMMENT ON TABLE {VIEW} IS 'Other'")
+    kinds = [kind for kind, _ in project.drift()[f"view.{VIEW}"]]
+    assert "view_comment" in kinds
+    assert "view_query" not in kinds
+    assert project.run("drift --revert --yes").code == 0
+    view = project.catalog.user_views[VIEW]
+    assert (view.query, view.comment) == (OTHER_QUERY, "Revenue per customer")
+
+
+def test_a_hidden_query_is_not_replaced_when_a_project_adopts_the_view(project: CatalogProject) -> None:
+    project.sync()
+    views = project.catalog.user_views
+    views[VIEW] = replace(views[VIEW], owner="jo", query=OTHER_QUERY)
+    project.catalog.hides_queries = True
+    shutil.rmtree(project.config.parent.parent / ".delta-engine")
+    ran = len(project.catalog.statements)
+    project.sync()
+    assert project.catalog.statements[ran:] == []
+    assert project.catalog.user_views[VIEW].query == OTHER_QUERY
+
+
+def test_accepted_drift_goes_into_the_model_and_the_file_of_the_query(project: CatalogProject) -> None:
+    project.sync()
+    project.by_hand(
+        f"ALTER VIEW {VIEW} AS {OTHER_QUERY}",
+        f"COMMENT ON COLUMN {VIEW}.customer_id IS 'By hand'",
+        f"COMMENT ON TABLE {VIEW} IS 'Other'",
+        f"ALTER TABLE {VIEW} ALTER COLUMN customer_id SET TAGS ('pii' = 'yes')",
+        f"ALTER VIEW {VIEW} SET TAGS ('domain' = 'sales')",
+        f"GRANT SELECT ON VIEW {VIEW} TO `analysts`",
+        f"ALTER VIEW {READER} AS SELECT customer_id FROM dev.gold.revenue",
+        f"COMMENT ON COLUMN {READER}.customer_id IS 'A good customer'",
+    )
+    accepted = project.run("drift --accept --yes")
+    assert accepted.code == 0, accepted.stderr
+    models = project.config.parent / "models"
+    assert (models / "views" / "revenue.sql").read_text().strip() == OTHER_QUERY.replace(
+        "dev.", "${catalog}."
+    )
+    written = (models / "viewed.yml").read_text()
+    assert "comment: By hand" in written
+    assert "comment: Other" in written
+    assert "WHERE revenue > 100" not in written
+    project.sync()
+    require_nothing_to_do(project)
+    assert project.catalog.user_views[VIEW].comment == "Other"
+
+
+def test_an_undo_brings_back_the_query_and_the_table_of_before(project: CatalogProject) -> None:
+    project.sync()
+    before = project.catalog.user_views[VIEW].query
+    declare(project, RENAMED)
+    project.sync()
+    undone = project.run("undo --yes")
+    assert undone.code == 0, undone.stderr
+    assert project.catalog.user_views[VIEW].query == before
+    require_everything(project.catalog)
+    declare(project, Models())
+    require_nothing_to_do(project)
+
+
+def test_an_undo_of_a_view_alone_leaves_the_rest_of_the_run(project: CatalogProject) -> None:
+    project.sync()
+    before = project.catalog.user_views[VIEW].query
+    declare(project, Models(query=OTHER_QUERY, views=VIEWS.replace("A good customer", "Another")))
+    project.sync()
+    undone = project.run("undo --yes -t revenue")
+    assert undone.code == 0, undone.stderr
+    assert project.catalog.user_views[VIEW].query == before
+    assert project.catalog.user_views[READER].columns[0].comment == "Another"
+
+
+def test_an_undo_of_a_new_view_drops_it_with_consent(project: CatalogProject) -> None:
+    declare(project, Models(views=VIEWS[: VIEWS.index("  - catalog", 20)]))
+    project.sync()
+    declare(project, Models())
+    project.sync()
+    assert project.run("undo --yes").code == 3
+    undone = project.run("undo --yes --allow drop_view")
+    assert undone.code == 0, undone.stderr
+    assert sorted(project.catalog.user_views) == [VIEW]
+
+
+def test_what_exists_is_imported_into_an_empty_project_with_nothing_to_plan(project: CatalogProject) -> None:
+    project.sync()
+    conf = emptied(project)
+    done = project.run("import dev --to conf/models/imported.yml")
+    assert done.code == 0, done.stderr
+    imported = (conf / "models" / "imported.yml").read_text()
+    assert "name: top_customers" in imported
+    assert "schema_mode: type evolution" in imported
+    require_nothing_to_do(project)
+    ran = len(project.catalog.statements)
+    project.sync()
+    assert len(project.catalog.statements) == ran
+    require_nothing_to_do(project)
+
+
+def test_a_project_that_adopts_what_exists_changes_nothing(project: CatalogProject) -> None:
+    project.sync()
+    shutil.rmtree(project.config.parent.parent / ".delta-engine")
+    ran = len(project.catalog.statements)
+    project.sync()
+    assert len(project.catalog.statements) == ran
+    require_nothing_to_do(project)
+
+
+def test_white_space_that_the_server_changes_makes_no_plan_and_no_drift(project: CatalogProject) -> None:
+    """The catalog shows other white space from the first moment; a view that was altered is shown in it, too."""
+    project.sync()
+    require_nothing_to_do(project)
+    declare(project, Models(query=QUERY.replace("\n\n", "\n").replace("\t", "        ")))
+    require_nothing_to_do(project)
+    declare(project, Models(query=QUERY.replace("sum", "min")))
+    project.sync()
+    require_nothing_to_do(project)
+
+
+def test_what_is_no_longer_declared_stays_unless_the_policy_drops_it_with_consent(
+    project: CatalogProject,
+) -> None:
+    project.sync()
+    project.configure("removed_views: keep")
+    declare(project, Models(views=""))
+    kept = project.run("plan")
+    assert kept.code == 0, kept.stderr
+    assert f"view {VIEW}" in kept.stdout + kept.stderr
+    project.configure(REMOVES)
+    assert project.run("sync --yes").code == 3
+    assert sorted(project.catalog.user_views) == [VIEW, READER]
+    ran = len(project.catalog.statements)
+    project.sync("--allow drop_view")
+    assert project.catalog.statements[ran:] == [
+        "DROP VIEW `dev`.`gold`.`top_customers`",
+        "DROP VIEW `dev`.`gold`.`revenue`",
+    ]
+    require_nothing_to_do(project)
+
+
+def test_a_view_that_no_model_declares_is_reported(project: CatalogProject) -> None:
+    project.sync()
+    project.by_hand("CREATE VIEW dev.gold.mine AS SELECT id FROM dev.silver.orders")
+    report = json.loads(project.run("drift --json").stdout)
+    assert [resource["resource"] for resource in report["unmanaged"]] == ["view.dev.gold.mine"]
+    assert project.run("plan --detailed-exitcode").code == 0
+
+
+def test_a_renamed_view_keeps_its_rights(project: CatalogProject) -> None:
+    project.sync()
+    views = VIEWS.replace("name: revenue\n", "name: income\n    renamed_from: revenue\n")
+    declare(project, Models(views=views.replace("gold.revenue WHERE", "gold.income WHERE")))
+    project.sync()
+    assert sorted(project.catalog.user_views) == ["dev.gold.income", READER]
+    assert project.catalog.user_views["dev.gold.income"].grants == {"analysts": ("SELECT",)}
+    assert not [sql for sql in project.catalog.statements if sql.startswith("DROP")]
+    require_nothing_to_do(project)
+
+
+def test_a_reviewed_plan_is_applied_and_a_stale_one_refused(project: CatalogProject) -> None:
+    project.sync()
+    declare(project, DROPPED)
+    planned = project.run(f"plan --out plan.json {CONSENTS}")
+    assert planned.code == 0, planned.stderr
+    applied = project.run("apply plan.json --yes")
+    assert applied.code == 0, applied.stderr
+    require_everything(project.catalog)
+    require_nothing_to_do(project)
+    declare(project, Models(DROPPED.table, DROPPED.query.replace("count(id)", "max(id)")))
+    assert project.run("plan --out plan.json").code == 0
+    project.by_hand(f"ALTER VIEW {VIEW} AS SELECT customer_id, 1 AS revenue FROM dev.silver.orders")
+    stale = project.run("apply plan.json --yes")
+    assert stale.code == 3
+    assert "the plan is stale" in stale.stderr
+
+
+def test_the_state_has_views_and_what_they_read(project: CatalogProject) -> None:
+    project.sync()
+    assert f"view.{VIEW}" in project.run("state list").stdout
+    document = json.loads(project.run("state show --json").stdout)
+    record = document["governance"][f"view.{VIEW}"]
+    assert record["metadata"]["declared"]["query"].startswith("SELECT\n\tcustomer_id")
+    assert record["dependencies"] == ["schema.dev.gold", "table.dev.silver.orders"]
+    assert document["governance"][f"view.{READER}"]["dependencies"] == ["schema.dev.gold", f"view.{VIEW}"]
+    removed = project.run(f"state rm view.{VIEW} --yes")
+    assert removed.code == 0, removed.stderr
+    assert f"view.{VIEW}" not in project.run("state list").stdout
+    project.sync()
+    assert f"view.{VIEW}" in project.run("state list").stdout
+    require_nothing_to_do(project)
+
+
+def test_a_project_without_views_asks_nothing_about_them(project: CatalogProject) -> None:
+    declare(project, Models(views=""))
+    project.sync()
+    require_nothing_to_do(project)
+    assert not [sql for sql in project.catalog.questions if "view_definition" in sql]
