@@ -135,7 +135,7 @@ class NoUnallowedViewReplacements:
         )
         if any(action.replaces for action in actions) and not policy.allows(kind, align.name):
             reason = "the view would be replaced, because nothing else sets comments of its columns here"
-            needed = (NeededConsent(kind=kind, table=align.name),)
+            needed = (NeededConsent(kind=kind, securable=align.name),)
             yield Problem(reason, f"Allow it: {consent(kind, align.name)}", needed=needed)
 
 
