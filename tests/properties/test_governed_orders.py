@@ -279,7 +279,11 @@ class Tags:
         )
 
     def with_dropped(self, before: Tags, dropped: Iterable[str]) -> Tags:
-        """Return these tags with the former ones of columns whose drop follows, before policies see the difference."""
+        """Return these tags with the former ones of columns whose drop follows, before policies see the difference.
+
+        Governed tags block the drop, so no plan can avoid the state between the two statements. A run that stops there
+        is the one gap of the law, and docs/governance.md names it.
+        """
         going = {name for name in before.columns if name in dropped or is_reserved_name(name)}
         kept = {name: before.columns[name] for name in going}
         return replace(self, columns={**self.columns, **kept})

@@ -311,7 +311,10 @@ def _with_columns(plain: Comparison[Any, Any], pairs: _Paired) -> Comparison[Any
     filled: tuple[Column, ...] = ()
     if progress or (is_about_columns and any(map(_USING, desired.columns))):
         conversions = tuple(conversions_of(desired, plain.observed, progress))
-        filled = tuple(filled_columns(plain.declared, plain.attempted, pairs.added, pairs.differing))
+        going_on = (conversion for conversion in conversions if not conversion.is_abandoned)
+        begun = {conversion.desired.key for conversion in going_on}  # filled from their former columns
+        in_place = tuple(pair for pair in pairs.differing if pair[0].key not in begun)
+        filled = tuple(filled_columns(plain.declared, plain.attempted, pairs.added, in_place))
         converted = {conversion.observed.key for conversion in conversions if conversion.is_due}
         pairs = pairs._replace(
             differing=tuple(pair for pair in pairs.differing if pair[0].key not in converted)

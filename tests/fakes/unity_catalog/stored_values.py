@@ -102,6 +102,15 @@ def cases(value: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(case for text in texts for case in cases(text)))
 
 
+def without(value: str, told: Iterable[str]) -> str:
+    """Return a value with nothing in place of the parts that are told."""
+    texts = {*told}
+    tree = _tree(value).transform(
+        lambda node: exp.Null() if node.sql(dialect=databricks_dialect()) in texts else node
+    )
+    return str(tree.sql(dialect=databricks_dialect()))
+
+
 def replaced(expression: str, values: Mapping[str, str]) -> str:
     """Return an expression with values in place of columns, in a form in which equal values mostly are equal texts."""
     return _replaced(expression, tuple(sorted(values.items())))

@@ -17,7 +17,7 @@ from tests.fakes.unity_catalog.catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.policies import Policy
 from tests.fakes.unity_catalog.refusals import Refusal, require
 from tests.fakes.unity_catalog.stored import Stored
-from tests.fakes.unity_catalog.stored_values import StoredValues, cases, is_bare, origins
+from tests.fakes.unity_catalog.stored_values import StoredValues, cases, is_bare, origins, without
 
 ALL_ROWS = "TRUE"
 NO_ROWS = "FALSE"
@@ -69,7 +69,7 @@ class View:
 
 
 def facts(seen: View, stored: StoredValues | None = None) -> frozenset[Fact]:
-    """Return what a view tells of values.
+    """Return what a view tells of values. Who sees a COALESCE also sees its first alternative, where it is there.
 
     Args:
         stored: what the columns hold; None if each holds its first values.
@@ -94,7 +94,10 @@ def untold(now: frozenset[Fact], *sides: frozenset[Fact]) -> frozenset[Fact]:
 
 
 def _follows(fact: Fact, side: frozenset[Fact]) -> bool:
-    """Whether a side tells a fact, or each of the values that it may be computed from."""
+    """Whether a side tells a fact, or each of the values that it may be computed from.
+
+    A COALESCE under a mask tells what its alternatives tell, and which rows lack the first one, which is no value.
+    """
     parts = cases(fact.how) if fact.how else ()
     return _is_told(fact, side) or (
         len(parts) > 1 and all(_is_told(_fact(fact.rows, part), side) for part in parts)
@@ -106,7 +109,10 @@ def _is_told(fact: Fact, side: frozenset[Fact]) -> bool:
     if fact._replace(rows="") in [told._replace(rows="") for told in within]:
         return True
     plain = frozenset().union(*(told.origins for told in within if not told.how))
-    return fact.origins <= plain
+    if fact.origins <= plain or not fact.how:
+        return fact.origins <= plain
+    computed = [told.how for told in within if told.how]
+    return origins(without(fact.how, computed)) <= plain  # a mask over a value that is told
 
 
 def view(catalog: FakeUnityCatalog, table: str, reader: Reader) -> View:

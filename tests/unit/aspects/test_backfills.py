@@ -10,7 +10,12 @@ from delta_engine import aspects
 from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY
-from delta_engine.aspects.backfill_actions import AbandonConversion, BlockedFill, FillColumn
+from delta_engine.aspects.backfill_actions import (
+    AbandonConversion,
+    BlockedFill,
+    FillColumn,
+    FillSwappedColumn,
+)
 from delta_engine.aspects.column_comments import SetColumnComments
 from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.comparison import Comparison
@@ -275,6 +280,17 @@ def test_a_conversion_clears_the_comment_that_its_model_no_longer_has() -> None:
 NEW, OLD = Column("Delta_Engine_New_Amount", "int"), Column("delta_engine_old_Amount", "string")
 
 
+def test_a_swapped_column_gets_values_from_its_former_column_alone() -> None:
+    using = "coalesce(try_cast(amount AS int), 0)"  # of the new column, it would give 0 for values of the former one
+    required = replace(CONVERTED, is_nullable=False, using=Using(using))
+    swapped = TableState(columns=(ID, OLD, Column("amount", "int")))
+    model = orders(ID, required)
+    record = Recorded.of(orders(ID, AMOUNT), attempted=(model,))
+    (align,) = TablePlanner().plan([model], catalog_of([model], swapped), {model.key: record}).align_tables
+    assert align.of_type(FillColumn) == ()
+    assert [fill.name for fill in align.of_type(FillSwappedColumn)] == ["amount"]
+
+
 @pytest.mark.parametrize(
     ("columns", "shown", "stage"),
     [
@@ -294,6 +310,13 @@ def test_a_half_done_conversion_looks_as_its_readers_know_it(
     assert {key: begun.stage for key, begun in progress.items()} == (
         {} if stage is None else {"amount": stage}
     )
+
+
+def test_an_abandoned_conversion_still_fills_its_tightened_column() -> None:
+    model = orders(ID, replace(AMOUNT, is_nullable=False, using=Using("'none'")))
+    (align,) = planned(model, TableState(columns=(ID, AMOUNT, NEW))).align_tables
+    assert len(align.of_type(AbandonConversion)) == 1
+    assert [fill.name for fill in align.of_type(FillColumn)] == ["amount"]
 
 
 @pytest.mark.parametrize("columns", [(ID, AMOUNT, NEW), (ID, OLD, NEW), (ID, OLD, AMOUNT)])
