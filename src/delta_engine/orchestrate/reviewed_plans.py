@@ -151,6 +151,7 @@ def _policy(project: Project) -> PolicyRecord:
         drift=project.settings.drift_policy.handling.value,
         removed_functions=policy.removed_functions.value,
         removed_policies=policy.removed_policies.value,
+        removed_views=policy.removed_views.value,
     )
 
 

@@ -120,6 +120,7 @@ class PolicyRecord(_Part, frozen=True, kw_only=True):
     drift: str
     removed_functions: str | None = None
     removed_policies: str | None = None
+    removed_views: str | None = None
 
 
 class Origin(_Part, frozen=True, kw_only=True):

@@ -90,7 +90,7 @@ def moves(reviewed: PlanFile, current: PlanFile) -> tuple[Move, ...]:
     return (*_environment(reviewed, current), *resources) or tuple(_statements(reviewed, current))
 
 
-_LATER_SETTINGS: Final = ("removed_functions", "removed_policies")
+_LATER_SETTINGS: Final = ("removed_functions", "removed_policies", "removed_views")
 """Settings that older files lack."""
 
 

@@ -93,6 +93,7 @@ POLICIES = [
     (PLAN, policy(tags="full")),
     (policy(removed_functions="keep"), policy(removed_functions="drop")),
     (policy(removed_policies="drop"), policy(removed_policies="keep")),
+    (policy(removed_views="keep"), policy(removed_views="drop")),
     (PLAN, policy(max_rewrite_bytes=5)),
 ]
 CHANGES = [
@@ -137,7 +138,7 @@ def test_a_first_apply_of_other_tables_moves_nothing() -> None:
 
 
 def test_an_older_file_has_no_removed_functions_and_policies() -> None:
-    assert moves(PLAN, policy(removed_functions="drop", removed_policies="drop")) == ()
+    assert moves(PLAN, policy(removed_functions="drop", removed_policies="drop", removed_views="drop")) == ()
 
 
 def test_what_the_file_does_not_touch_may_move() -> None:
