@@ -6,10 +6,17 @@ from typing import Any
 
 import pytest
 
+from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
 from delta_engine.aspects.view_orders import relation_columns
+from delta_engine.backends.capabilities import OPEN_SOURCE_CATALOG
+from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Column, Table
 from delta_engine.models.views import View, ViewColumn
+from delta_engine.state.states import CatalogState
+from delta_engine.state.view_states import ViewState
+from delta_engine.validation.rules import needed_by
 from delta_engine.validation.view_rules import (
+    NoUnallowedViewReplacements,
     circle_problems,
     column_problems,
     name_problems,
@@ -153,3 +160,17 @@ def test_names_meet_those_of_tables_and_other_views() -> None:
         ("w", "it was renamed from dev.gold.revenue, which is declared"),
         ("y", "it was renamed from dev.gold.w, which is declared"),
     ]
+
+
+def test_a_view_of_the_session_catalog_is_replaced_only_with_consent() -> None:
+    model = View("spark_catalog", "g", "v", QUERY, [ViewColumn("id", "new")])
+    present = ViewState(query=QUERY, columns=(ViewColumn("id", "old"),))
+    observed = CatalogState(tables={}, views={model.key: present})
+    plan = TablePlanner(Policy(), OPEN_SOURCE_CATALOG).plan([model], observed)
+    rule = NoUnallowedViewReplacements()
+    (refusal,) = rule.check(plan, Policy())
+    assert refusal.securable == "view spark_catalog.g.v"
+    assert "the view would be replaced" in str(refusal)
+    assert [str(needed) for needed in needed_by([refusal])] == ["replace_view spark_catalog.g.v"]
+    assert not [*rule.check(plan, Policy(allow=(Allowance(DestructiveKind.REPLACE_VIEW),)))]
+    assert not [*rule.check(TablePlanner().plan([model], observed), Policy())]
