@@ -10,11 +10,14 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from delta_engine.aspects import KINDS
 from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.deployment.document import Checksum
 from delta_engine.errors import RefusedError, SourceLocation
+from delta_engine.models import SchemaName
 from delta_engine.models.open_struct import Moment
 from delta_engine.report.planned_actions import PlannedChange
+from delta_engine.telemetry.visible import plural
 
 VERSION: Final = 3
 SCHEMA_URI: Final = "urn:delta-engine:plan-file:v3"
@@ -184,52 +187,36 @@ class _Action(msgspec.Struct, frozen=True):
 
 
 class _Securable(msgspec.Struct, frozen=True):
-    table: str = ""
-    schema: str = ""
-    function: str = ""
-    policy: str = ""
     change: str = "create"
     actions: tuple[_Action, ...] = ()
 
-    @property
-    def resource(self) -> tuple[str, str]:
-        """Its kind and name."""
-        names = {"table": self.table, "function": self.function, "policy": self.policy}
-        return next(((kind, name) for kind, name in names.items() if name), ("schema", self.schema))
-
-    def changes(self) -> Iterator[PlannedChange]:
+    def changes(self, kind: str) -> Iterator[PlannedChange]:
         for action in self.actions:
             yield from action.changes
             yield from filter(None, [action.change])
         if not self.actions:
-            yield PlannedChange(
-                sign="",
-                subject=f"{self.change} {self.resource[0]}",
-                observed=None,
-                desired=None,
-            )
+            yield PlannedChange(sign="", subject=f"{self.change} {kind}", observed=None, desired=None)
 
 
-class _Plan(msgspec.Struct, frozen=True):
-    create_schemas: tuple[_Securable, ...] = ()
-    align_schemas: tuple[_Securable, ...] = ()
-    tables: tuple[_Securable, ...] = ()
-    functions: tuple[_Securable, ...] = ()
-    policies: tuple[_Securable, ...] = ()
+_LISTS: Final[Mapping[str, str]] = {
+    "create_schemas": SchemaName.kind,
+    "align_schemas": SchemaName.kind,
+    **{plural(kind.word): kind.word for kind in KINDS if kind.name is not SchemaName},
+}
+"""The lists of a plan's JSON, with the kind of their securables."""
 
 
 def reviewed_changes(plan: Mapping[str, Any]) -> Mapping[tuple[str, str], Sequence[PlannedChange]]:
-    """Return the changes in a plan's JSON, by the name of their table or schema in lower case and their subject.
+    """Return the changes in a plan's JSON, by the name of their securable in lower case and their subject.
 
     Raises:
         msgspec.ValidationError: it has another shape.
     """
-    read = msgspec.convert(plan, _Plan)
     changes: dict[tuple[str, str], list[PlannedChange]] = {}
-    schemas = (*read.create_schemas, *read.align_schemas)
-    for securable in (*schemas, *read.tables, *read.functions, *read.policies):
-        kind, name = securable.resource
-        name = name.lower() if kind in ("table", "schema") else f"{kind} {name}".lower()
-        for change in securable.changes():
-            changes.setdefault((name, change.subject), []).append(change)
+    for key, kind in _LISTS.items():
+        for securable in msgspec.convert(plan.get(key, ()), tuple[dict[str, Any], ...]):
+            name = msgspec.convert(securable.get(kind, ""), str).lower()
+            name = name if kind in ("table", "schema") else f"{kind} {name}"
+            for change in msgspec.convert(securable, _Securable).changes(kind):
+                changes.setdefault((name, change.subject), []).append(change)
     return changes

@@ -206,6 +206,18 @@ def test_a_reviewed_plan_names_the_changes_of_functions_and_policies() -> None:
     ]
 
 
+def test_a_reviewed_plan_names_the_changes_of_views() -> None:
+    change = {"sign": "~", "subject": "query", "observed": "SELECT 1", "desired": "SELECT 2"}
+    views = [
+        {"view": "dev.gold.Revenue", "change": "align", "actions": [{"changes": [change]}]},
+        {"view": "dev.gold.old", "change": "drop"},
+    ]
+    assert [*reviewed_changes({"views": views})] == [
+        ("view dev.gold.revenue", "query"),
+        ("view dev.gold.old", "drop view"),
+    ]
+
+
 def test_pending_changes_are_counted_by_kind() -> None:
     counts = pending_summary("plan", "dev", TablePlan((*CHANGED, Create(orders())))).counts
     assert (counts["pending"], counts["functions"], counts["policies"], counts["schemas"]) == (4, 2, 1, 0)
