@@ -216,8 +216,8 @@ def test_no_text_makes_a_page_wider(open_file: Open, tmp_path: Path, documentati
 def test_without_scripts_everything_is_there(open_file: Open, site: Path) -> None:
     page = open_file(site / SILVER, java_script_enabled=False)
     assert page.locator("#search-form").is_hidden()
-    assert page.locator(".box:visible").count() == 3
-    assert page.locator(".tables > li:visible").count() == 4
+    assert page.locator(".box:visible").count() == 4
+    assert page.locator(".tables > li:visible").count() == 5
 
 
 def test_three_thousand_tables_open_within_two_seconds(open_file: Open, tmp_path: Path) -> None:
