@@ -217,6 +217,7 @@ _DELETIONS: Final = MappingProxyType(
         DriftKind.TABLE_DELETED: "deleteTable",
         DriftKind.SCHEMA_DELETED: "deleteSchema",
         DriftKind.FUNCTION_DELETED: "deleteFunction",
+        DriftKind.VIEW_DELETED: "deleteTable",
     }
 )
 _OF_SHARED_PARTS: Final = MappingProxyType(

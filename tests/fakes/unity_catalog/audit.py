@@ -51,7 +51,7 @@ class AuditLog:
 
 def _events(statement: statements.Statement) -> Iterator[tuple[str, Path]]:
     match statement:
-        case statements.DropTable(path):
+        case statements.DropTable(path) | statements.DropView(path):
             yield "deleteTable", path
         case statements.DropFunction(path):
             yield "deleteFunction", path
@@ -59,7 +59,11 @@ def _events(statement: statements.Statement) -> Iterator[tuple[str, Path]]:
             yield "deleteSchema", path
         case statements.Grant(_, path) | statements.Revoke(_, path):
             yield "updatePermissions", path
-        case statements.AlterTable(path, change) | statements.AlterSchema(path, change):
+        case (
+            statements.AlterTable(path, change)
+            | statements.AlterSchema(path, change)
+            | statements.AlterView(path, change)
+        ):
             if isinstance(change, _TAGS):
                 yield "UpdateTagSecurableAssignments", path
             if isinstance(change, statements.AlterColumns) and isinstance(change.changes[0][1], _TAGS):

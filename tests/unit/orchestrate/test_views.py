@@ -26,6 +26,7 @@ from tests.builders.viewed_project import (
 )
 from tests.builders.worlds import Kill
 from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.fakes.unity_catalog.audit import AuditLog
 from tests.projects.catalog_project import CatalogProject
 from tests.projects.commandline import CommandLine
 
@@ -250,6 +251,27 @@ def test_each_part_that_is_changed_by_hand_is_drift_and_reverted(project: Catalo
     assert view.grants == {"analysts": ("SELECT",), "others": ("SELECT",)}
     project.by_hand(f"REVOKE SELECT ON VIEW {VIEW} FROM `others`")
     require_everything(project.catalog)
+
+
+def test_the_audit_log_tells_who_dropped_a_view_and_changed_rights_and_tags(project: CatalogProject) -> None:
+    project.sync()
+    project.catalog.audit_log = AuditLog()
+    project.by_hand(f"DROP VIEW {READER}")
+    project.by_hand(f"REVOKE SELECT ON VIEW {VIEW} FROM `analysts`", user="kim")
+    project.by_hand(f"ALTER VIEW {VIEW} SET TAGS ('domain' = 'other')", user="lee")
+    project.by_hand(f"ALTER TABLE {VIEW} ALTER COLUMN customer_id SET TAGS ('pii' = 'yes')", user="max")
+    report = json.loads(project.run("drift --json").stdout)
+    authors = {
+        finding["kind"]: finding["changed"] and finding["changed"]["who"]
+        for part in (*report["drifted"], *report["deleted"])
+        for finding in part["findings"]
+    }
+    assert authors == {
+        "view_deleted": "jo",
+        "view_grant": "kim",
+        "view_tag": "lee",
+        "view_column_tag": "max",
+    }
 
 
 def test_an_owner_that_is_changed_by_hand_is_drift_and_reverted(project: CatalogProject) -> None:
