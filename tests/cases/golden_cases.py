@@ -30,14 +30,20 @@ from delta_engine.models import (
     RowFilter,
     Schema,
     Table,
+    View,
+    ViewColumn,
+    ViewName,
 )
 from delta_engine.models.constraints import resolved
+from delta_engine.models.views import to_schema_mode
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.ownership.recorded import (
     Recorded,
     records_of,
+    resource_key,
 )
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
+from delta_engine.state.view_states import ABSENT_VIEW, ViewState
 from delta_engine.validation.capability_rules import SupportedFeatures, declared_features
 from tests.projects.models import load_models
 
@@ -59,7 +65,7 @@ class GoldenCase:
     def state(self) -> CatalogState:
         """The states of `observed.json`: of the one table, or of several tables and schemas by key; null is absent.
 
-        `files.json` has what lies at the locations of absent tables, by key.
+        `files.json` has what lies at the locations of absent tables, by key, and `views.json` the views.
         """
         document = json.loads((self.folder / "observed.json").read_text("utf-8"))
         if document is None or "columns" in document:
@@ -74,7 +80,13 @@ class GoldenCase:
                 if schema is not None
             },
             files={key: state_from_json(table) for key, table in self._beside("files").items()},
+            views={key: _view_from_json(view) for key, view in self._beside("views").items()},
         )
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The views of `desired.yml`."""
+        return _views(load_declared(settings_for(self.folder, yaml="desired.yml")))
 
     @property
     def schemas(self) -> tuple[Schema, ...]:
@@ -101,6 +113,7 @@ class GoldenCase:
         ]
         needed = {
             Feature.SCHEMA_METADATA: bool(self.schemas),
+            Feature.VIEWS: bool(self.state.views),
             Feature.TABLE_REMOVAL: bool(self.removed),
             Feature.STREAMING_TABLES: any(
                 state.relation is RelationKind.STREAMING_TABLE for state in states.values()
@@ -115,7 +128,8 @@ class GoldenCase:
             if not states[model.qualified_name.key].exists
             for feature, _ in declared_features(model)
         )
-        return not is_lacking and not any(SupportedFeatures(capabilities).check([*self.models, *observed]))
+        declared = [*self.models, *observed, *self.views]
+        return not is_lacking and not any(SupportedFeatures(capabilities).check(declared))
 
     def _last_applied(self) -> Declared:
         """Return the tables and schemas of `last_applied.yml`; nothing by default."""
@@ -142,10 +156,34 @@ class GoldenCase:
 
     def plan(self) -> TablePlan:
         """Return the plan for the case."""
-        models: list[Table | Schema] = [*self.models, *self.schemas]
-        return TablePlanner(self.policy).plan(
-            models, self.state, {**self.records, **self.schema_records}, self.removed
-        )
+        models: list[Table | Schema | View] = [*self.models, *self.schemas, *self.views]
+        views = {
+            resource_key(view.qualified_name): Recorded.of(view) for view in _views(self._last_applied())
+        }
+        records: dict[str, Recorded[Any]] = {**self.records, **self.schema_records, **views}
+        return TablePlanner(self.policy).plan(models, self.state, records, self.removed)
+
+
+def _views(declared: Declared) -> tuple[View, ...]:
+    return tuple(model for model in declared.models if isinstance(model, View))
+
+
+def _view_from_json(document: Any) -> ViewState:
+    if document is None:
+        return ABSENT_VIEW
+    columns = (
+        ViewColumn(column["name"], column.get("comment", ""), tags=column.get("tags", {}))
+        for column in document.get("columns", ())
+    )
+    former = document.get("former_name")
+    return ViewState(
+        **{
+            **document,
+            "columns": tuple(columns),
+            "schema_mode": to_schema_mode(document.get("schema_mode"), "the view"),
+            "former_name": ViewName(*former.split(".")) if former else None,
+        }
+    )
 
 
 def golden_cases() -> list[GoldenCase]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from delta_engine.actions import TablePlan
-from delta_engine.aspects import TABLE_ASPECTS
+from delta_engine.aspects import TABLE_ASPECTS, VIEW_ASPECTS
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import UnsetManaged
 from delta_engine.backends.capabilities import Capabilities, on_runtime
@@ -43,10 +43,11 @@ def test_every_action_type_has_a_golden_case() -> None:
     planned = {
         type(action).__name__
         for case in golden_cases()
-        for align in case.plan().align_tables
+        for align in case.plan().alignments
+        if align.name.kind in ("table", "view")
         for action in align.actions
     }
-    declared = {action.__name__ for aspect in TABLE_ASPECTS for action in aspect.actions}
+    declared = {action.__name__ for aspect in (*TABLE_ASPECTS, *VIEW_ASPECTS) for action in aspect.actions}
     of_undos = {RestoreTable.__name__, UnsetManaged.__name__}
     assert planned == declared - of_undos  # no model asks for these: see test_undo.py
 

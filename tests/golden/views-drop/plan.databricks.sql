@@ -1,0 +1,1 @@
+DROP VIEW `dev`.`silver`.`revenue`;

@@ -1,0 +1,1 @@
+ALTER VIEW `dev`.`silver`.`turnover` RENAME TO `dev`.`silver`.`revenue`;

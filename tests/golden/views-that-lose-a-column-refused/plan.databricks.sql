@@ -1,0 +1,1 @@
+ALTER TABLE `dev`.`silver`.`orders` DROP COLUMNS (`amount`);
