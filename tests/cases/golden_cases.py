@@ -128,7 +128,7 @@ class GoldenCase:
             if not states[model.qualified_name.key].exists
             for feature, _ in declared_features(model)
         )
-        declared = [*self.models, *observed, *self.views]
+        declared: list[Table | View] = [*self.models, *observed, *self.views]
         return not is_lacking and not any(SupportedFeatures(capabilities).check(declared))
 
     def _last_applied(self) -> Declared:
