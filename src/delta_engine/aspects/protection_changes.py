@@ -13,7 +13,13 @@ from enum import IntEnum
 from typing import Any, Final
 
 from delta_engine.actions import PHASE_ORDER, Action, Align, AlignTable, Create, Drop, Phase, TablePlan
-from delta_engine.aspects.backfill_actions import AbandonConversion, DropFormerColumn, ExpandColumn
+from delta_engine.aspects.backfill_actions import (
+    AbandonConversion,
+    DropFormerColumn,
+    ExpandColumn,
+    FillColumn,
+    FillSwappedColumn,
+)
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldDrop
 from delta_engine.aspects.function_definition import COMMENT_FACET, ReplaceFunction
@@ -66,6 +72,8 @@ def direction(action: Action) -> Direction | None:
         case SetColumnMask() | SetRowFilter():
             return Direction.UNKNOWN
         case DropColumnMask() | DropRowFilter() | UnsetTableTags() | UnsetColumnTags() | GrantPrivileges():
+            return Direction.WEAKENS
+        case FillColumn() | FillSwappedColumn():  # the new values may show more of those that they are computed from
             return Direction.WEAKENS
     return None
 

@@ -268,6 +268,17 @@ def test_rights_to_read_a_schema_come_after_values_that_a_conversion_drops(
     assert statements.index(drop) < statements.index("GRANT SELECT ON SCHEMA dev.silver TO bob")
 
 
+def test_rights_to_read_go_before_values_are_computed() -> None:
+    read = {"bob": ("SELECT",)}
+    filled = orders(REGION, Column("copy", "string", using=Using("left(region, 2)")))
+    plan = plan_from([orders(REGION, grants=read)], [filled])
+    schema = Schema("dev", "silver", grants=read)
+    held = CatalogState(tables={}, schema_states={"dev.silver": SchemaState(grants=read)})
+    revoked = TablePlanner().plan([Schema("dev", "silver")], held, {schema.key: Recorded.of(schema)})
+    first_words = [text.split()[0] for text in short(compiled(TablePlan((*revoked.changes, *plan.changes))))]
+    assert first_words[: first_words.index("UPDATE")].count("REVOKE") == 2
+
+
 def test_a_clustering_column_leaves_the_clustering_before_it_is_dropped_and_a_filter_goes() -> None:
     before = orders(PLAIN, REGION, row_filter=BY_REGION, cluster_by=["mail"])
     plan = compiled_from([MINE, before], [MINE, orders(REGION, cluster_by=["region"])])
