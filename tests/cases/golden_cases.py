@@ -45,6 +45,7 @@ from delta_engine.ownership.recorded import (
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.state.view_states import ABSENT_VIEW, ViewState
 from delta_engine.validation.capability_rules import SupportedFeatures, declared_features
+from delta_engine.validation.rules import of_kind
 from tests.projects.models import load_models
 
 FOLDER = Path(__file__).parents[1] / "golden"
@@ -91,12 +92,13 @@ class GoldenCase:
     @property
     def schemas(self) -> tuple[Schema, ...]:
         """The schemas of `desired.yml`."""
-        return load_declared(settings_for(self.folder, yaml="desired.yml")).schemas
+        declared = load_declared(settings_for(self.folder, yaml="desired.yml"))
+        return tuple(of_kind(Schema, declared.models))
 
     @property
     def schema_records(self) -> dict[str, Recorded[Schema]]:
         """The records of the schemas of `last_applied.yml`."""
-        return records_of(self._last_applied().schemas)
+        return records_of(of_kind(Schema, self._last_applied().models))
 
     @property
     def removed(self) -> dict[QualifiedName, int | None]:

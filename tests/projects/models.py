@@ -39,6 +39,7 @@ from delta_engine.models import (
     ViewColumn,
 )
 from delta_engine.models.policies import ScopeKind
+from delta_engine.validation.rules import of_kind
 from tests.builders.strategies import kept_types, privileges, texts
 
 Drawn = TypeVar("Drawn")
@@ -303,7 +304,7 @@ def all_declared_in_yaml(text: str, settings: Settings) -> tuple[Securable, ...]
 
 def _tables_and_schemas(settings: Settings) -> Declared:
     declared = load_declared(settings)
-    return declared.tables, declared.schemas
+    return declared.tables, tuple(of_kind(Schema, declared.models))
 
 
 def declared_in_python(text: str, settings: Settings) -> Declared:

@@ -249,9 +249,9 @@ class CatalogState:
 
     def of(self, name: SecurableName) -> SecurableState | None:
         """Return the state under a name; None if the snapshot does not cover it."""
-        if isinstance(name, SchemaName):
-            return self.schema(name)
-        return self.by_kind[name.kind].get(name.key)
+        state = self.by_kind[name.kind].get(name.key)
+        is_missing = state is None and tuple(name.key.split(".")) in self.missing_schemas
+        return ABSENT_SCHEMA if is_missing else state
 
     @property
     def by_kind(self) -> Mapping[str, Mapping[str, SecurableState]]:
@@ -263,11 +263,6 @@ class CatalogState:
             PolicyName.kind: self.policies,
             ViewName.kind: self.views,
         }
-
-    def schema(self, name: SchemaName) -> SchemaState | None:
-        """Return one schema's state; None if the snapshot does not know whether it exists."""
-        is_missing = (name.catalog.lower(), name.schema.lower()) in self.missing_schemas
-        return self.schema_states.get(name.key, ABSENT_SCHEMA if is_missing else None)
 
 
 def former_name_of(state: SecurableState | None) -> SecurableName | None:

@@ -7,7 +7,9 @@ import pytest
 from delta_engine.config.loading import load_declared
 from delta_engine.config.settings import load_settings
 from delta_engine.errors import ConfigError, DeltaEngineError
+from delta_engine.models import Schema
 from delta_engine.orchestrate.project import Project, load_project
+from delta_engine.validation.rules import of_kind
 from tests.unit.config.projects import Write
 
 TABLE = """\
@@ -86,5 +88,6 @@ def test_an_unknown_name_is_refused_with_similar_names_of_all_files(write: Write
 def test_schemas_of_needed_tables_are_loaded_from_other_files(write: Write, tmp_path: Path) -> None:
     write("conf/models/schemas.yml", "schemas: [{catalog: dev, name: silver, comment: Cleaned.}]\n")
     write("conf/models/lines.yml", table("lines"))
-    (schema,) = load_declared(load_settings(tmp_path / "conf", "dev"), ["lines"]).schemas
+    declared = load_declared(load_settings(tmp_path / "conf", "dev"), ["lines"])
+    (schema,) = of_kind(Schema, declared.models)
     assert schema.comment == "Cleaned."
