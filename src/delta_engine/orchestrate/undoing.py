@@ -17,7 +17,7 @@ from delta_engine.deployment.recorded_models import with_recorded_grants
 from delta_engine.drift.commit_paths import renames
 from delta_engine.drift.renames import with_former_names
 from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
-from delta_engine.models import QualifiedName, Securable, SecurableName, Table
+from delta_engine.models import QualifiedName, Securable, SecurableName, Table, subject
 from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import observe, with_statuses
@@ -393,4 +393,4 @@ def _columns(model: Table) -> set[str]:
 
 def _refusal(name: SecurableName, reason: str, way_out: str = "") -> RefusedError:
     others = f"{spoken(command('undo --skip-refused'), 'undo(skip_refused=True)')} undoes the others."
-    return UnsafePlanError(reason, table=str(name), way_out=way_out or others)
+    return UnsafePlanError(reason, **subject(name), way_out=way_out or others)

@@ -480,6 +480,10 @@ def test_a_renamed_view_keeps_its_rights(project: CatalogProject) -> None:
     assert project.catalog.user_views["dev.gold.income"].grants == {"analysts": ("SELECT",)}
     assert not [sql for sql in project.catalog.statements if sql.startswith("DROP")]
     require_nothing_to_do(project)
+    ran = len(project.catalog.statements)
+    undone = project.run(f"undo --yes {CONSENTS}")  # no id tells that it is the same view
+    assert (undone.code, "view dev.gold.income: no run had recorded it before" in undone.stderr) == (3, True)
+    assert len(project.catalog.statements) == ran
 
 
 def test_a_reviewed_plan_is_applied_and_a_stale_one_refused(project: CatalogProject) -> None:
