@@ -73,7 +73,9 @@ def direction(action: Action) -> Direction | None:
             return Direction.UNKNOWN
         case DropColumnMask() | DropRowFilter() | UnsetTableTags() | UnsetColumnTags() | GrantPrivileges():
             return Direction.WEAKENS
-        case FillColumn() | FillSwappedColumn():  # the new values may show more of those that they are computed from
+        case (
+            FillColumn() | FillSwappedColumn()
+        ):  # the new values may show more of those that they are computed from
             return Direction.WEAKENS
     return None
 

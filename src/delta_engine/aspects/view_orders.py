@@ -153,7 +153,11 @@ class _Sides:
             for key, state in self.state.views.items()
             if state.exists and state.schema_mode is not SchemaMode.EVOLUTION
         }
-        evolving = {key: query for key, query in self.queries.items() if key not in kept}
+        formers = {
+            key: former.key for key, state in self.state.views.items() if (former := state.former_name)
+        }
+        shown = {formers.get(key, key): query for key, query in self.queries.items()}
+        evolving = {key: query for key, query in shown.items() if key not in kept}
         return with_views({**named, **kept}, evolving)
 
     @cached_property
