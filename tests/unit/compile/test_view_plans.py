@@ -1,0 +1,74 @@
+"""Plans of views next to functions and renamed tables, which the law of their orders leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from delta_engine.actions import TablePlan
+from delta_engine.actions.policy import Policy, Removed
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.models import Column, Function, Parameter, Table, View
+from delta_engine.models.parts import QualifiedName
+from delta_engine.ownership.recorded import Recorded
+from delta_engine.state.function_states import function_state_of
+from delta_engine.state.states import CatalogState, state_of
+from delta_engine.state.view_states import ABSENT_VIEW, view_state_of
+from delta_engine.validation.validator import PlanValidator
+from tests.fakes.planning import statements_of
+
+ORDERS = Table("dev", "silver", "orders", [Column("id", "bigint"), Column("mail", "string")])
+SHORT = Function("dev", "silver", "short", "string", "left(v, 3)", [Parameter("v", "string")])
+MAILS = View("dev", "silver", "mails", "SELECT dev.silver.short(mail) AS mail FROM dev.silver.orders")
+
+
+def refusals(plan: TablePlan, **policy: Any) -> list[str]:
+    return [refusal.reason for refusal in PlanValidator(Policy(**policy)).plan_violations(plan)]
+
+
+def observed(*views: View) -> CatalogState:
+    return CatalogState(
+        tables={ORDERS.key: state_of(ORDERS)},
+        functions={SHORT.key: function_state_of(SHORT)},
+        views={view.key: view_state_of(view) for view in views},
+    )
+
+
+def test_another_body_of_a_function_that_a_view_calls_needs_consent() -> None:
+    models = [ORDERS, replace(SHORT, body="left(v, 4)"), MAILS]
+    (refusal,) = refusals(TablePlanner().plan(models, observed(MAILS)))
+    assert refusal == "its other body would change what readers see of view dev.silver.mails"
+
+
+def test_a_function_that_a_view_calls_is_not_dropped() -> None:
+    policy = Policy(removed_functions=Removed.DROP)
+    records = {f"function.{SHORT.key}": Recorded.of(SHORT)}
+    plan = TablePlanner(policy).plan([ORDERS, MAILS], observed(MAILS), records)
+    assert "it would be dropped, and it is used by view dev.silver.mails" in refusals(plan)
+
+
+def test_a_view_follows_the_function_that_it_calls() -> None:
+    state = replace(
+        observed(),
+        functions={SHORT.key: replace(function_state_of(SHORT), exists=False)},
+        views={MAILS.key: ABSENT_VIEW},
+    )
+    first, last = statements_of(TablePlanner().plan([MAILS, SHORT, ORDERS], state))
+    assert (first.split("`")[0], last.split("`")[0]) == ("CREATE FUNCTION ", "CREATE VIEW ")
+
+
+def test_a_view_changes_right_behind_the_new_name_of_its_table() -> None:
+    former = QualifiedName("dev", "silver", "orders")
+    sales = Table("dev", "silver", "sales", [*ORDERS.columns, Column("day", "date")], renamed_from="orders")
+    desired = replace(MAILS, query=MAILS.query.replace("orders", "sales"))
+    state = replace(observed(MAILS), tables={sales.key: replace(state_of(ORDERS), former_name=former)})
+    statements = statements_of(TablePlanner().plan([sales, SHORT, desired], state))
+    assert [sql.split("`")[0].strip() for sql in statements] == ["ALTER TABLE", "ALTER VIEW", "ALTER TABLE"]
+
+
+def test_a_view_that_keeps_the_former_name_of_its_table_is_refused() -> None:
+    former = QualifiedName("dev", "silver", "orders")
+    sales = Table("dev", "silver", "sales", ORDERS.columns, renamed_from="orders")
+    state = replace(observed(MAILS), tables={sales.key: replace(state_of(ORDERS), former_name=former)})
+    plan = TablePlanner().plan([sales, SHORT, MAILS], state)
+    assert refusals(plan) == ["it reads dev.silver.orders, which the plan renames to dev.silver.sales"]
