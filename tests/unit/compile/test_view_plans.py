@@ -8,7 +8,7 @@ from typing import Any
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Policy, Removed
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.models import Column, Function, Parameter, Table, View
+from delta_engine.models import Column, Function, Parameter, Securable, Table, View
 from delta_engine.models.parts import QualifiedName
 from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.function_states import function_state_of
@@ -35,7 +35,7 @@ def observed(*views: View) -> CatalogState:
 
 
 def test_another_body_of_a_function_that_a_view_calls_needs_consent() -> None:
-    models = [ORDERS, replace(SHORT, body="left(v, 4)"), MAILS]
+    models: list[Securable] = [ORDERS, replace(SHORT, body="left(v, 4)"), MAILS]
     (refusal,) = refusals(TablePlanner().plan(models, observed(MAILS)))
     assert refusal == "its other body would change what readers see of view dev.silver.mails"
 

@@ -45,6 +45,10 @@ NEVER_RUN = {
 }
 
 KINDS_LEFT_OUT = {
+    **dict.fromkeys(
+        ("ALTER VIEW … UNSET TAGS", "DROP VIEW", "REVOKE … ON VIEW"),
+        "the group of views sends no such statement",
+    ),
     "ALTER TABLE … SET MANAGED": "the statements of a run are used up, and it copies files",
     "ALTER STREAMING TABLE … ALTER COLUMN … COMMENT": "a streaming table needs a pipeline",
     "ALTER STREAMING TABLE … ALTER COLUMN … SET TAGS": "a streaming table needs a pipeline",
