@@ -139,7 +139,7 @@ class GovernedPlan:
                     "function": calls,
                     "policy": policies,
                 }
-                of_kind[name.kind].pop(key, None)
+                of_kind.get(name.kind, {}).pop(key, None)
             elif isinstance(change, Align) and name.kind == "table" and key in tables:
                 tables[key] = _changed_table(tables[key], change)
             elif isinstance(change, Align) and name.kind == "schema":

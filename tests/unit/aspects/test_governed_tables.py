@@ -28,6 +28,7 @@ from delta_engine.models import (
     RowFilter,
     SchemaName,
     Table,
+    ViewName,
 )
 from delta_engine.state.function_states import FunctionState, function_state_of
 from delta_engine.state.policy_states import policy_state_of
@@ -164,6 +165,12 @@ def test_what_still_uses_a_dropped_function_is_named() -> None:
     assert [
         change.used_by for change in with_uses(TablePlan(both), snapshot()).of_kind(Drop, "function")
     ] == [(), ()]
+
+
+def test_a_view_may_be_dropped_together_with_a_function() -> None:
+    drops = (Drop(function("inner").qualified_name), Drop(ViewName("dev", "gold", "revenue")))
+    kept = with_uses(TablePlan(drops), snapshot()).of_kind(Drop, "view")
+    assert [drop.name for drop in kept] == [drops[1].name]
 
 
 def test_a_policy_that_reaches_no_known_table_uses_its_function() -> None:
