@@ -221,6 +221,7 @@ class BrokenView:
         relation: the key of the table or view that it reads.
         columns: the columns that go or get other names; empty for the whole.
         renamed_to: the new name of a renamed table or view.
+        is_selected: whether the run includes its model.
     """
 
     name: ViewName
@@ -228,6 +229,7 @@ class BrokenView:
     columns: tuple[str, ...]
     declared_at: SourceLocation | None = field(default=None, compare=False)
     renamed_to: str = ""
+    is_selected: bool = True
 
 
 @dataclass(frozen=True, slots=True)

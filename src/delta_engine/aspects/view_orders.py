@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 from delta_engine.actions import (
@@ -17,6 +17,7 @@ from delta_engine.actions import (
     BrokenView,
     Create,
     Drop,
+    Keep,
     Order,
     Phase,
     Place,
@@ -86,6 +87,18 @@ def with_views(columns: Relations, queries: Mapping[str, str]) -> Relations:
     return settled
 
 
+def readers_of(names: Set[str], views: Iterable[View]) -> list[View]:
+    """Return the views that read some tables or views, also through other views."""
+    reached, left = {*names}, [*views]
+    readers: list[View] = []
+    reads = {view.key: {name.key for name in read_relations(view.query) or ()} for view in left}
+    while reading := [view for view in left if not reached.isdisjoint(reads[view.key])]:
+        readers += reading
+        reached |= {view.key for view in reading}
+        left = [view for view in left if view.key not in reached]
+    return readers
+
+
 def with_view_orders(
     plan: TablePlan, models: Iterable[View], observed: CatalogState, *, replaces: bool = False
 ) -> TablePlan:
@@ -96,7 +109,7 @@ def with_view_orders(
     """
     views = {model.key: model for model in models}
     changes = [change for change in plan.changes if change.name.kind == "view"]
-    if not views and not changes:
+    if not views and not changes and not observed.views:
         return plan
     sides = _Sides(plan, views, observed)
     return replace(
@@ -142,6 +155,12 @@ class _Sides:
         }
 
     @cached_property
+    def staying(self) -> Mapping[str, str]:
+        """The observed queries of the views that no model of the plan declares, and that it does not drop."""
+        gone = {*self.views, *(drop.name.key for drop in self.plan.of_kind(Drop, "view"))}
+        return {key: query for key, query in self.queries.items() if key not in gone}
+
+    @cached_property
     def before(self) -> Relations:
         tables = {key: state for key, state in self.state.tables.items() if state.exists}
         named = {
@@ -174,16 +193,17 @@ class _Sides:
             tables[create.table.key] = [column.key for column in create.columns]
         for drop in self.plan.drop_tables:
             tables.pop(drop.table.key, None)
+        queries = {**self.staying, **{key: view.query for key, view in self.views.items()}}
         kept_views = {
             key: self.before[key]
-            for key, view in self.views.items()
-            if key in self.before and self._keeps_columns(key, view)
+            for key, query in queries.items()
+            if key in self.before and self._keeps_columns(key, query)
         }
-        changed = {key: view.query for key, view in self.views.items() if key not in kept_views}
+        changed = {key: query for key, query in queries.items() if key not in kept_views}
         return with_views({**tables, **kept_views}, changed)
 
-    def _keeps_columns(self, key: str, view: View) -> bool:
-        return not self._evolves(key) and is_same_query(self.queries.get(key), view.query)
+    def _keeps_columns(self, key: str, query: str) -> bool:
+        return not self._evolves(key) and is_same_query(self.queries.get(key), query)
 
     def _evolves(self, key: str) -> bool:
         observed, view = self.state.views.get(key), self.views.get(key)
@@ -297,22 +317,25 @@ class _Sides:
         return read_columns(self.views[key].query, self.after) is not None
 
     def broken(self) -> Iterator[BrokenView]:
-        """Yield the views whose queries stay and that lose what they read."""
+        """Yield the views whose queries stay and that lose what they read, but not those that no model declares."""
         former = {rename.observed.key: rename.desired for rename in _renames(self.plan)}
-        for key, view in sorted(self.views.items()):
+        undeclared = {keep.name.key for keep in self.plan.of_kind(Keep, "view")}
+        left = {key: View(*key.split("."), query) for key, query in self.staying.items()}
+        for key, view in sorted({**left, **self.views}.items()):
             query = self.queries.get(key)
-            if query is None or not is_same_query(query, view.query):
+            if query is None or key in undeclared or not is_same_query(query, view.query):
                 continue
             reads = read_columns(query, self.before)
             if reads is None:
                 continue
             mode = SchemaMode.EVOLUTION if self._evolves(key) else view.schema_mode
+            broken = partial(
+                BrokenView, view.qualified_name, declared_at=view.declared_at, is_selected=key in self.views
+            )
             for relation, columns in broken_by(Side(reads, mode), self.moved):
-                yield BrokenView(
-                    view.qualified_name, relation, tuple(sorted(columns or ())), view.declared_at
-                )
+                yield broken(relation, tuple(sorted(columns or ())))
             for relation in sorted({*reads.columns} & {*former}):
-                yield BrokenView(view.qualified_name, relation, (), view.declared_at, str(former[relation]))
+                yield broken(relation, (), renamed_to=str(former[relation]))
 
 
 def _renames(plan: TablePlan) -> Iterator[RenameTable | RenameView]:

@@ -10,6 +10,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.aspects.backfill_actions import FillColumn
 from delta_engine.aspects.governed_tables import newly_protected
 from delta_engine.aspects.partitioning import RewriteTable
+from delta_engine.aspects.view_orders import readers_of
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
     declared_by,
@@ -36,7 +37,7 @@ from delta_engine.drift.handling import (
 from delta_engine.drift.renames import irreversible, taken_renames, with_taken_renames
 from delta_engine.drift.status import has_accepted_replacement
 from delta_engine.errors import raise_all
-from delta_engine.models import AbacPolicy, QualifiedName, Table
+from delta_engine.models import AbacPolicy, QualifiedName, Table, View
 from delta_engine.models.constraints import referenced_tables
 from delta_engine.orchestrate.intent import Intent
 from delta_engine.orchestrate.judging import judged
@@ -47,7 +48,9 @@ from delta_engine.orchestrate.undeclared_tables import (
 )
 from delta_engine.ownership.recorded import planning_key
 from delta_engine.state.catalog_reader import (
+    former_names,
     read_again,
+    readable_snapshot,
     snapshot_by,
     with_policies_on,
     with_tables_read,
@@ -151,7 +154,7 @@ def _planned(
     )
     snapshot = _with_further_tables(environment, intent, snapshot)
     if basis.is_partial:
-        snapshot = _with_policies(environment, intent, basis.state, snapshot)
+        snapshot = _with_recorded(environment, intent, basis.state, snapshot)
     snapshot, warnings = _with_files(environment, intent, snapshot)
     plan, observed = intent.plan(snapshot), basis.observed
     written = _with_data_changes(plan, snapshot)
@@ -251,16 +254,28 @@ def _with_further_tables(environment: Environment, intent: Intent, observed: Cat
     return with_tables_read(environment.reader, observed, names.values())
 
 
-def _with_policies(
+def _with_recorded(
     environment: Environment, intent: Intent, state: DeploymentState | None, observed: CatalogState
 ) -> CatalogState:
-    """Return a snapshot that includes all recorded policies: some may reach what a partial run changes."""
+    """Return a snapshot that includes recorded policies and views, as far as views are readable.
+
+    Some policies may reach what a partial run changes, and the views read it.
+    """
     recorded = undeclared_others(intent.others, state)
     policies = [model for model in recorded if isinstance(model, AbacPolicy)]
-    if not policies:
-        return observed
-    read = snapshot_by(environment.reader, (), policies)
-    return replace(observed, policies={**read.policies, **observed.policies})
+    if policies:
+        read = snapshot_by(environment.reader, (), policies)
+        observed = replace(observed, policies={**read.policies, **observed.policies})
+    names = {model.key for model in intent.tables} | {name.key for name in intent.removed}
+    names |= {name.key for model in (*intent.tables, *intent.others) for name in former_names(model)}
+    views = readers_of(
+        names | {model.key for model in intent.others},
+        (model for model in recorded if isinstance(model, View)),
+    )
+    if views:
+        shown = readable_snapshot(environment.reader, (), views)[0].views
+        observed = replace(observed, views={**shown, **observed.views})
+    return observed
 
 
 def _with_policies_on_tables(

@@ -37,6 +37,10 @@ PRIVILEGES: Final = frozenset({"ALL PRIVILEGES", "APPLY TAG", "MANAGE", "SELECT"
 """The privileges of views (docs: "Unity Catalog privileges reference")."""
 
 
+_WAY_OUT: Final = "Change the query in the same plan, or declare again what it reads."
+_WAY_OUT_OF_PARTIAL_RUNS: Final = "Select the view too, and change its query in the same plan."
+
+
 class ViewsFit:
     """Names, query, documented columns, tags, owner and grants of a view are ones that Unity Catalog can take."""
 
@@ -92,7 +96,7 @@ class ViewsKeepWhatTheyRead:
                 f"it reads {_lost(broken)}",
                 **subject(broken.name),
                 location=broken.declared_at,
-                way_out="Change the query in the same plan, or declare again what it reads.",
+                way_out=_WAY_OUT if broken.is_selected else _WAY_OUT_OF_PARTIAL_RUNS,
             )
 
 

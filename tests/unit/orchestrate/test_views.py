@@ -193,6 +193,28 @@ def test_a_change_that_breaks_a_view_is_refused_with_its_file_and_line(project: 
     assert "customer_id" in text
 
 
+def test_a_partial_run_breaks_no_recorded_view_that_it_leaves_out(project: CatalogProject) -> None:
+    project.sync()
+    declare(project, RENAMED)
+    refused = project.run("plan -t dev.silver.orders")
+    text = " ".join(refused.stderr.split())
+    assert refused.code == 3, refused.stdout
+    assert f"view {VIEW}: it reads dev.silver.orders.customer_id, which the plan drops or renames" in text
+    assert "Select the view too" in text
+    project.sync("-t dev.silver.orders -t dev.gold.revenue")
+    require_everything(project.catalog)
+    require_nothing_to_do(project)
+
+
+def test_a_view_that_is_no_longer_declared_and_stays_may_be_read(project: CatalogProject) -> None:
+    project.sync()
+    project.configure("removed_views: keep")
+    declare(project, Models(views="views:\n" + VIEWS[VIEWS.index("  - catalog", 20) :]))
+    kept = project.run("plan")
+    assert kept.code == 0, kept.stderr
+    assert f"kept: view {VIEW} is not declared any more" in kept.stdout
+
+
 def test_what_no_order_can_do_is_refused_and_works_in_steps(
     project: CatalogProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:

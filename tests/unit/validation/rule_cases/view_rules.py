@@ -67,6 +67,11 @@ PLAN_CASES: list[PlanCase] = [
         TablePlan((), (BrokenView(NAME, "dev.silver.orders", (), HERE, "dev.silver.sales"),)),
         TablePlan((READS,)),
     ),
+    (
+        view_rules.ViewsKeepWhatTheyRead(),
+        TablePlan((), (BrokenView(NAME, "dev.silver.orders", (), is_selected=False),)),
+        TablePlan((READS,)),
+    ),
     (view_rules.ViewsFindAnOrder(), CIRCLE, TablePlan((READS,))),
     (
         view_rules.ViewsFindAnOrder(),
