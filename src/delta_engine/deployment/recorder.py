@@ -264,6 +264,11 @@ class JournalStart(_JournalKeys):  # type: ignore[misc]  # its keys follow from 
     version: int = 1
 
     @property
+    def keys(self) -> Sequence[str]:
+        """The keys of all that it was about to change, each once."""
+        return [*dict.fromkeys((*self.resources, *self.attempted_plain, *self.changes))]
+
+    @property
     def attempted_plain(self) -> Mapping[str, PlainDefinition]:
         """What it was about to change besides tables."""
         return {key: model for field in _ATTEMPTED.values() for key, model in getattr(self, field).items()}
@@ -318,11 +323,9 @@ def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> R
             state = state.with_applied_plan(plan)
         finished = {entry.key: record_of(entry.resource) for entry in entries}
         resources |= finished
-        undone = sum(key not in finished for key in start.resources)
         resources |= _interrupted(resources, start, finished.keys(), f"{who} ended before it was done")
-        notes.append(
-            f"{who} did not end: {len(start.resources) - undone} tables were recorded, {undone} were not done"
-        )
+        of_all = len({*start.keys, *finished})
+        notes.append(f"{who} did not end: {len(finished)} of {of_all} resources were recorded")
     return Replay(state=state.with_resources(resources), notes=tuple(notes), run_ids=tuple(journals))
 
 
@@ -359,13 +362,12 @@ def left_journals(state: DeploymentState, journals: Mapping[str, Sequence[bytes]
             yield LeftJournal(run_id=run_id)
             continue
         done = tuple(dict.fromkeys(entry.key for entry in entries))
-        keys = (*start.resources, *start.attempted_plain)
         journal = LeftJournal(
             run_id=run_id,
             started_by=start.started_by,
             started_at=start.started_at,
             done=done,
-            in_progress=tuple(key for key in dict.fromkeys(keys) if key not in done),
+            in_progress=tuple(key for key in start.keys if key not in done),
             fits=start.state_id == state.state_id and start.serial >= state.serial,
         )
         dated.append((_place(start), journal))

@@ -222,10 +222,11 @@ def draft_revert(
     )
     snapshot, warnings = _with_files(environment, intent, observed)
     plan = intent.plan(snapshot)
+    snapshot, unread = _with_policies_on_tables(environment, plan, snapshot)
     return PlannedRun(
         plan=plan,
         compiled=environment.compiled(plan),
-        basis=replace(basis, observed=observed, warnings=_together(basis.warnings, warnings)),
+        basis=replace(basis, observed=observed, warnings=_together(basis.warnings, (*warnings, *unread))),
         models=tuple(table.declared for table in changed),
         intent=intent,
         others=tuple(other.declared for other in others),

@@ -74,7 +74,7 @@ def test_a_journal_that_an_older_engine_left_is_replayed() -> None:
     assert lines_record.status is Status.HEALTHY
     assert lines_record.with_unmanaged_parts is not None
     assert replayed.state.resources[KEY].status is Status.UNKNOWN
-    assert "1 tables were recorded, 1 were not done" in replayed.notes[0]
+    assert "1 of 2 resources were recorded" in replayed.notes[0]
 
 
 def test_journals_without_a_lock_are_replayed_in_the_order_of_their_runs() -> None:

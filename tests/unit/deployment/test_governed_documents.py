@@ -205,7 +205,9 @@ def test_a_killed_run_leaves_attempted_functions_and_policies() -> None:
     state, lines = journaled({MASK_KEY: (keep(changed),), PII_KEY: (keep(policy),)})
     (left,) = left_journals(state, lines)
     assert set(left.in_progress) == {MASK_KEY, PII_KEY}
-    after = replay(state, lines).state
+    replayed = replay(state, lines)
+    assert replayed.notes[0].endswith("did not end: 0 of 2 resources were recorded")
+    after = replayed.state
     for key, before, attempt in ((MASK_KEY, MASK, changed), (PII_KEY, PII, policy)):
         record = after.resources[key]
         assert (record.status, record.declared, record.attempted) == (Status.UNKNOWN, before, (attempt,))
@@ -215,5 +217,7 @@ def test_a_killed_run_leaves_attempted_functions_and_policies() -> None:
 def test_a_killed_run_keeps_what_it_finished() -> None:
     changed = replace(MASK, body="email")
     state, lines = journaled({MASK_KEY: (keep(changed),)}, recorded(changed))
-    record = replay(state, lines).state.resources[MASK_KEY]
+    replayed = replay(state, lines)
+    assert replayed.notes[0].endswith("did not end: 1 of 1 resources were recorded")
+    record = replayed.state.resources[MASK_KEY]
     assert (record.status, record.declared, record.attempted) == (Status.HEALTHY, changed, ())

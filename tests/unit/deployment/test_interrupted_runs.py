@@ -53,7 +53,7 @@ def test_the_next_run_reads_the_journal(platform: FakePlatform, deployment: Depl
 
     (note,) = sync(platform, deployment, *CHANGED)
     assert note.startswith("a run of ana@example.com that began ")
-    assert note.endswith("did not end: 1 tables were recorded, 2 were not done")
+    assert note.endswith("did not end: 1 of 3 resources were recorded")
     assert comments(deployment) == {"a": "second", "b": "second", "c": "second"}
     assert set(statuses(deployment).values()) == {"healthy"}
     assert deployment.journals.read() == {}
@@ -104,7 +104,7 @@ def test_the_first_run_of_all_may_be_interrupted_too(platform: FakePlatform, dep
     interrupted_sync(platform, deployment, *TABLES, after=2)
     assert recorded(deployment).serial == 1
     (note,) = sync(platform, deployment, *TABLES)
-    assert "2 tables were recorded, 1 were not done" in note
+    assert "2 of 3 resources were recorded" in note
     assert set(statuses(deployment).values()) == {"healthy"}
 
 

@@ -30,7 +30,7 @@ def test_a_run_without_its_lock_stops(platform: FakePlatform, deployment: Deploy
         sync(platform, losing, *TABLES)
     assert len(platform.statements) == 1
     notes = sync(platform, deployment, *TABLES)
-    assert "1 tables were recorded, 2 were not done" in notes[0]
+    assert "1 of 3 resources were recorded" in notes[0]
     assert set(statuses(deployment).values()) == {"healthy"}
 
 

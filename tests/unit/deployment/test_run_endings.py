@@ -347,7 +347,7 @@ def test_tables_that_finish_while_an_error_ends_the_run_are_journaled(tmp_path: 
     notes: list[str] = []
     with open_run(engine_over(platform, deployment), "sync", notes.append) as run:
         assert found_statuses(run.recorder.state) == {"a": "healthy", "b": "unknown", "c": "healthy"}
-    assert "2 tables were recorded, 1 were not done" in notes[0]
+    assert "2 of 3 resources were recorded" in notes[0]
 
 
 def found_statuses(state: DeploymentState) -> dict[str, str]:

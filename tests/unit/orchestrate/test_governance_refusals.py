@@ -323,6 +323,15 @@ def test_plans_that_protect_nothing_do_not_ask_for_them(shared: CatalogProject) 
     assert not [sql for sql in shared.catalog.questions[asked:] if "POLICIES ON TABLE" in sql]
 
 
+def test_a_revert_reads_policies_of_others_on_tables_that_it_protects(shared: CatalogProject) -> None:
+    shared.by_hand("DROP POLICY `theirs` ON TABLE `dev`.`silver`.`orders`")
+    functions = function() + function("other", body="lower(email)")
+    declare(shared, table(f"tags: {{pii: email}}, mask: {MASK}"), functions=functions)
+    shared.sync()
+    shared.by_hand("ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `mail` DROP MASK", THEIRS)
+    assert "policy theirs on table dev.silver.orders" in refused(shared, "drift --revert --yes")
+
+
 def test_policies_on_tables_that_are_hidden_are_said(shared: CatalogProject) -> None:
     run = shared.catalog.run
 
