@@ -320,7 +320,7 @@ class _Sides:
         """Yield the views whose queries stay and that lose what they read, but not those that no model declares."""
         former = {rename.observed.key: rename.desired for rename in _renames(self.plan)}
         undeclared = {keep.name.key for keep in self.plan.of_kind(Keep, "view")}
-        left = {key: View(*key.split("."), query) for key, query in self.staying.items()}
+        left = {key: View(*QualifiedName.of_key(key).parts, query) for key, query in self.staying.items()}
         for key, view in sorted({**left, **self.views}.items()):
             query = self.queries.get(key)
             if query is None or key in undeclared or not is_same_query(query, view.query):

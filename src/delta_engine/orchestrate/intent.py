@@ -68,6 +68,11 @@ class Intent:
     is_revert: bool = False
 
     @property
+    def models(self) -> tuple[Securable, ...]:
+        """What all securables become."""
+        return (*self.tables, *self.others)
+
+    @property
     def policy(self) -> Policy:
         """The policy by which it plans."""
         return self.planner.policy

@@ -31,7 +31,7 @@ def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
     warnings = [*tag_warnings(planned.plan, planned.intent.tables, planned.snapshot)]
     if environment.principals is not None:
         warnings += rights_warnings(environment.principals, planned.plan, planned.snapshot)
-    warnings += view_warnings(environment.views, planned.plan)
+    warnings += view_warnings(environment.views, planned.plan, planned.intent.models)
     warnings += lineage_warnings(environment.lineage, planned.plan, now=utc_now())
     return replace(planned, judged_warnings=(*warnings, *planned.judged_warnings))
 
@@ -59,7 +59,7 @@ def _with_verdict(environment: Environment, draft: PlannedRun) -> PlannedRun:
         *environment.validator.at(now).plan_violations(draft.plan, has_costs=False),
         *crowded_scopes(draft.plan, draft.snapshot),
         *unsafe_orders(governed),
-        *lost_calls(environment.views, draft.plan),
+        *lost_calls(environment.views, draft.plan, draft.intent.models),
     ]
     draft = replace(draft, refusals=(*draft.refusals, *_without_covered(violations, draft.refusals)))
     if not draft.refusals:

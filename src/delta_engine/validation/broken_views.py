@@ -1,15 +1,28 @@
-"""Names the views of the same schemas that a plan breaks. Only a dropped function that one calls is refused."""
+"""Names the views of others that a plan breaks, in its schemas. Only a dropped function that one calls is refused.
+
+What becomes of declared views, and of dropped ones, the plan itself knows (`view_rules`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final
 
 from delta_engine.actions import Drop, TablePlan
 from delta_engine.errors import StatementError, UnsafePlanError
-from delta_engine.models import FunctionLanguage, FunctionName, SchemaName
+from delta_engine.models import (
+    Function,
+    FunctionLanguage,
+    FunctionName,
+    SchemaName,
+    Securable,
+    SecurableName,
+    Table,
+    View,
+    ViewName,
+)
 from delta_engine.sql.function_bodies import called_by
-from delta_engine.sql.view_queries import LostRead, lost_reads
+from delta_engine.sql.view_queries import LostRead, lost_reads, read_relations
 from delta_engine.state.view_definitions import ViewDefinition, ViewDefinitionReader
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.gone_parts import GoneParts, gone_parts
@@ -18,13 +31,19 @@ from delta_engine.validation.rules import plan_refusal
 _MOST_WARNINGS: Final = 20
 
 
-def view_warnings(reader: ViewDefinitionReader, plan: TablePlan) -> Iterator[str]:
-    """Yield which views read what a plan drops or renames. A plan that does neither needs no query."""
+def view_warnings(
+    reader: ViewDefinitionReader, plan: TablePlan, models: Iterable[Securable]
+) -> Iterator[str]:
+    """Yield which views of others read what a plan drops or renames. A plan that does neither needs no query.
+
+    Args:
+        models: the declared models, whose schemas are read too.
+    """
     gone = gone_parts(plan)
     if not gone:
         return
     try:
-        views = reader.read({SchemaName(name.catalog, name.schema) for name in gone.names})
+        views = _views_of_others(reader, gone.names, plan, models)
     except StatementError as error:
         yield f"the views of the same schemas cannot be read: {error.first_line}"
         return
@@ -36,13 +55,13 @@ def view_warnings(reader: ViewDefinitionReader, plan: TablePlan) -> Iterator[str
         yield f"{counted(unseen, 'view')} of the same schemas may break, too: you may not see their definitions"
 
 
-def lost_calls(reader: ViewDefinitionReader, plan: TablePlan) -> Iterator[UnsafePlanError]:
-    """Yield the dropped functions that views of their schemas call; a plan without such a drop needs no query."""
+def lost_calls(
+    reader: ViewDefinitionReader, plan: TablePlan, models: Iterable[Securable]
+) -> Iterator[UnsafePlanError]:
+    """Yield the dropped functions that views of others call; a plan without such a drop needs no query."""
     drops = plan.of_kind(Drop, FunctionName.kind)
     try:
-        views = (
-            reader.read({SchemaName(drop.name.catalog, drop.name.schema) for drop in drops}) if drops else ()
-        )
+        views = _views_of_others(reader, [drop.name for drop in drops], plan, models) if drops else ()
     except StatementError as error:
         for drop in drops:
             reason = f"it would be dropped, and the views that may call it cannot be read: {error.first_line}"
@@ -55,6 +74,26 @@ def lost_calls(reader: ViewDefinitionReader, plan: TablePlan) -> Iterator[Unsafe
             if drop.name.key in called:
                 reason = f"it would be dropped, and view {view.name} calls it"
                 yield plan_refusal(drop, reason, "Change the view first, or declare the function again.")
+
+
+def _views_of_others(
+    reader: ViewDefinitionReader,
+    names: Iterable[SecurableName],
+    plan: TablePlan,
+    models: Iterable[Securable],
+) -> Sequence[ViewDefinition]:
+    """Return the views in the schemas of names and models, without those that the plan drops or knows."""
+    models = [*models]
+    places = [
+        *names,
+        *(model.qualified_name for model in models if isinstance(model, Table | Function | View)),
+    ]
+    judged = {drop.name.key for drop in plan.of_kind(Drop, ViewName.kind)}
+    for model in models:
+        if isinstance(model, View) and read_relations(model.query) is not None:
+            judged |= {name.key for name in (model.qualified_name, *model.former_names)}
+    views = reader.read({place for name in places for place in name.parents if isinstance(place, SchemaName)})
+    return [view for view in views if view.name.key not in judged]
 
 
 def _of_view(view: ViewDefinition, gone: GoneParts) -> Iterator[str]:

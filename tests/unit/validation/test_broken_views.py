@@ -87,6 +87,47 @@ def test_renames_break_views_too(project: CatalogProject) -> None:
     assert "it reads dev.silver.orders.note, which the plan renames to words" in shown
 
 
+def test_views_that_the_plan_drops_or_changes_as_well_are_not_named(catalog_project: CatalogProject) -> None:
+    project, view = (
+        catalog_project,
+        "{catalog: dev, schema: silver, name: %s, query: 'SELECT %s FROM dev.silver.orders'}",
+    )
+    views = "views:\n" + "".join(f"  - {view % name}\n" for name in (("kept", "note AS n"), ("gone", "note")))
+    project.declare(f"name: orders, {COLUMNS}", schemas=views)
+    project.sync()
+    project.configure("removed_views: drop")
+    changed = f"views:\n  - {view % ('kept', 'id AS n')}\n"
+    project.declare("name: orders, columns: [{name: id, type: int}]", schemas=changed)
+    planned = project.run("plan --allow drop_column --allow drop_view")
+    assert planned.code == 0, planned.stderr
+    assert "breaks" not in planned.stderr
+
+
+def test_views_of_others_are_named_in_all_schemas_of_the_project(catalog_project: CatalogProject) -> None:
+    project = catalog_project
+    project.catalog.queries = {("others", "elsewhere"): "SELECT note FROM silver.orders"}
+    other = "  - {catalog: dev, schema: others, name: other, columns: [{name: id, type: int}]}\n"
+    project.declare(f"name: orders, {COLUMNS}", schemas=other)
+    project.sync()
+    project.declare("name: orders, columns: [{name: id, type: int}]", schemas=other)
+    shown = project.run("plan --allow drop_column").stderr
+    assert "view dev.others.elsewhere breaks: it reads dev.silver.orders.note, which the plan drops" in shown
+
+
+def test_a_function_is_dropped_together_with_the_view_that_calls_it(functions: CatalogProject) -> None:
+    listed = "functions:\n  - {catalog: dev, schema: silver, name: show, returns: string, body: \"'y'\"}\n"
+    view = "views:\n  - {catalog: dev, schema: silver, name: v, query: SELECT dev.silver.show() AS s}\n"
+    functions.declare(f"name: orders, {COLUMNS}", schemas=listed + view)
+    functions.sync("--allow drop_function")
+    functions.configure("removed_functions: drop, removed_views: drop")
+    functions.declare(f"name: orders, {COLUMNS}")
+    functions.sync("--allow drop_function --allow drop_view")
+    assert functions.catalog.statements[-2:] == [
+        "DROP VIEW `dev`.`silver`.`v`",
+        "DROP FUNCTION `dev`.`silver`.`show`",
+    ]
+
+
 @pytest.fixture
 def functions(catalog_project: CatalogProject) -> CatalogProject:
     """Return a project that drops a function."""
