@@ -79,6 +79,7 @@ class AlterViewQuery:
 
     Args:
         replaces: whether CREATE OR REPLACE does, which loses what others set.
+        returned: the keys of the columns that the new query returns, where the plan knows what its stars stand for.
     """
 
     phase: ClassVar[Phase] = Phase.REPLACE_DEFINITION
@@ -87,6 +88,7 @@ class AlterViewQuery:
     observed: ViewState = field(hash=False)
     parts: tuple[str, ...]
     replaces: bool = field(default=False, compare=False)
+    returned: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __post_init__(self) -> None:
         if not self.parts:
@@ -187,14 +189,16 @@ def needed(desired: View) -> Iterator[SecurableName]:
     yield from sorted(read_functions(desired.query))
 
 
-def restored(desired: View, observed: ViewState) -> Iterator[str]:
+def restored(action: AlterViewQuery) -> Iterator[str]:
     """Yield what gives a view of Unity Catalog all that ALTER VIEW … AS may have lost and that does not change.
 
     Whether it does is not documented (docs/assumptions.md). What was not lost stays as it is.
     """
+    desired, observed = action.desired, action.observed
     name = desired.qualified_name
     documented = {column.key: column for column in desired.columns}
-    returned = {*documented, *(column.lower() for column in named_columns(desired.query) or ())}
+    named = {column.lower() for column in named_columns(desired.query) or ()}
+    returned = {*documented} | (action.returned or named)
     if observed.comment and desired.comment in ("", observed.comment):
         yield sql_set_view_comment(name, observed.comment)
     if tags := _unchanged(desired.tags, observed.tags):
@@ -234,7 +238,7 @@ def _render_query(actions: Sequence[AlterViewQuery], context: RenderContext[View
     for action in actions:
         if not _is_of_session(context):
             yield sql_alter_view_query(context.name, action.desired.query)
-            yield from restored(action.desired, action.observed)
+            yield from restored(action)
         elif not action.desired.has_column_comments:  # all else stays (measured)
             yield sql_alter_view_query(context.name, action.desired.query)
         else:

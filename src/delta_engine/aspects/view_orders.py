@@ -115,25 +115,32 @@ def with_view_orders(
     return replace(
         plan,
         changes=tuple(
-            _marked(sides.ordered(change), replaces) if change.name.kind == "view" else change
+            _marked(sides.ordered(change), sides.after.get(change.name.key, ()), replaces)
+            if change.name.kind == "view"
+            else change
             for change in plan.changes
         ),
         broken_views=tuple(sides.broken()),
     )
 
 
-def _marked(change: SecurableChange, replaces: bool) -> SecurableChange:
-    """Return a change of a view whose actions say whether they replace it."""
-    if not replaces or not isinstance(change, Align):
+def _marked(change: SecurableChange, columns: Iterable[str], replaces: bool) -> SecurableChange:
+    """Return a change of a view whose actions say which columns it has then, and whether they replace it."""
+    if not isinstance(change, Align):
         return change
+    returned = frozenset(column.lower() for column in columns)
     actions = (
+        replace(action, returned=returned) if isinstance(action, AlterViewQuery) else action
+        for action in change.actions
+    )
+    marked = (
         replace(action, replaces=True)
         if isinstance(action, SetViewColumnComments)
         or (isinstance(action, AlterViewQuery) and action.desired.has_column_comments)
         else action
-        for action in change.actions
+        for action in actions
     )
-    return replace(change, actions=tuple(actions))
+    return replace(change, actions=tuple(marked if replaces else actions))
 
 
 @dataclass(frozen=True)

@@ -215,6 +215,21 @@ def test_a_view_that_is_no_longer_declared_and_stays_may_be_read(project: Catalo
     assert f"kept: view {VIEW} is not declared any more" in kept.stdout
 
 
+def test_another_query_with_a_star_keeps_what_others_set_on_its_columns(project: CatalogProject) -> None:
+    star = VIEWS.replace("query_file: views/revenue.sql", "query: SELECT * FROM ${catalog}.silver.orders")
+    star = star[: star.index("    columns:")] + "    schema_mode: type evolution\n"
+    declare(project, Models(views=star))
+    project.sync()
+    project.by_hand(
+        f"COMMENT ON COLUMN {VIEW}.id IS 'theirs'",
+        f"ALTER TABLE {VIEW} ALTER COLUMN id SET TAGS ('pii' = 'no')",
+    )
+    declare(project, Models(views=star.replace("silver.orders", "silver.orders WHERE amount > 1")))
+    project.sync()
+    column = project.catalog.user_views[VIEW].columns[0]
+    assert (column.name, column.comment, dict(column.tags)) == ("id", "theirs", {"pii": "no"})
+
+
 def test_what_no_order_can_do_is_refused_and_works_in_steps(
     project: CatalogProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
