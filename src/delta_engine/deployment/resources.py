@@ -101,14 +101,14 @@ def applied_plain(
     earlier: AnyRecord | None = None,
     baseline: Securable | None = None,
     full_ownership: tuple[str, ...] | None = None,
-    recorded: Container[str] = (),
+    views: Container[str] = (),
 ) -> Recorded[Any]:
     """Return the record of what exists and has no columns; an unchanged model keeps time and author of `earlier`.
 
     Args:
         model: its model; None for a schema that no model declares.
         baseline: how the platform shows it; None if that is the model.
-        recorded: the keys of the recorded resources: a query names views as it names tables.
+        views: the keys of the declared and recorded views: a query names views as it names tables.
     """
     if model is None:
         return Recorded(name, deployed_at=at, deployed_by=by)
@@ -125,14 +125,14 @@ def applied_plain(
         deployed_at=before.deployed_at if is_same else at,
         deployed_by=before.deployed_by if is_same else by,
         config_checksum=canonical_checksum(applied.definition),
-        dependencies=before.dependencies if is_same else tuple(_needed_key(name, recorded) for name in needs),
+        dependencies=before.dependencies if is_same else tuple(_needed_key(name, views) for name in needs),
         unknown=before.unknown,
     )
 
 
-def _needed_key(name: SecurableName, recorded: Container[str]) -> str:
+def _needed_key(name: SecurableName, views: Container[str]) -> str:
     view = f"{ViewName.kind}.{name.key}"
-    return view if isinstance(name, QualifiedName) and view in recorded else resource_key(name)
+    return view if isinstance(name, QualifiedName) and view in views else resource_key(name)
 
 
 def unfinished(

@@ -49,6 +49,7 @@ from delta_engine.models import (
     Securable,
     SecurableName,
     Table,
+    ViewName,
 )
 from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.runs import PlannedRun
@@ -116,6 +117,11 @@ class Recording:
         self._redefined = {resource_key(change.name) for change in plan.changes if redefines(change)}
         self._others = {resource_key(model.qualified_name): model for model in planned.others}
         self._intended = {resource_key(model.qualified_name): model for model in self._intent.others}
+        self._views = {
+            key
+            for key in (*self._others, *self._intended, *recorder.resources)
+            if key.startswith(f"{ViewName.kind}.")
+        }
         self._former_names = {
             resource_key(align.name): former
             for align in plan.alignments
@@ -308,7 +314,7 @@ class Recording:
             by=self._recorder.who,
             earlier=earlier,
             full_ownership=self._owned(earlier),
-            recorded=self._recorder.resources,
+            views=self._views,
         )
         if model is None or earlier is None or earlier.declared is None or earlier.whole is None:
             return record

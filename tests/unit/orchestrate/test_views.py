@@ -468,6 +468,17 @@ def test_a_project_that_adopts_what_exists_changes_nothing(project: CatalogProje
     require_nothing_to_do(project)
 
 
+def test_adopted_views_record_the_views_that_they_read(project: CatalogProject) -> None:
+    project.sync()
+    shutil.rmtree(project.config.parent.parent / ".delta-engine")
+    second = VIEWS.index("  - catalog", VIEWS.index("  - catalog") + 1)
+    first = VIEWS.index("  - catalog")
+    declare(project, Models(views=VIEWS[:first] + VIEWS[second:] + VIEWS[first:second]))
+    project.sync()
+    document = json.loads(project.run("state show --json").stdout)
+    assert document["governance"][f"view.{READER}"]["dependencies"] == ["schema.dev.gold", f"view.{VIEW}"]
+
+
 def test_white_space_that_the_server_changes_makes_no_plan_and_no_drift(project: CatalogProject) -> None:
     """The catalog shows other white space from the first moment; a view that was altered is shown in it, too."""
     project.sync()
