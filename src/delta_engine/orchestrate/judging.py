@@ -13,6 +13,7 @@ from delta_engine.errors import RefusedError
 from delta_engine.orchestrate.runs import Environment, PlannedRun
 from delta_engine.telemetry.context import utc_now
 from delta_engine.validation.broken_views import lost_calls, view_warnings
+from delta_engine.validation.model_doubts import plan_doubts
 from delta_engine.validation.needed_rights import rights_warnings
 from delta_engine.validation.policy_rules import crowded_scopes, ungoverned_tags
 from delta_engine.validation.protected_data import tag_warnings
@@ -28,7 +29,8 @@ def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
     The questions that cost statements on tables are asked only if nothing refuses the plan without them.
     """
     planned = _with_verdict(environment, draft)
-    warnings = [*tag_warnings(planned.plan, planned.intent.tables, planned.snapshot)]
+    warnings = [*plan_doubts(planned.plan, planned.intent.models)]
+    warnings += tag_warnings(planned.plan, planned.intent.tables, planned.snapshot)
     if environment.principals is not None:
         warnings += rights_warnings(environment.principals, planned.plan, planned.snapshot)
     warnings += view_warnings(environment.views, planned.plan, planned.intent.models)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from delta_engine.actions import TablePlan
+from delta_engine.aspects import redefines
 from delta_engine.models import Function, Securable, View
 from delta_engine.sql.function_bodies import body_doubt
 from delta_engine.validation.view_rules import view_doubts
@@ -15,6 +17,12 @@ def model_doubts(models: Iterable[Securable]) -> Iterator[str]:
         place = f"{model.declared_at}: " if model.declared_at else ""
         for doubt in _doubts(model):
             yield f"{place}{model.qualified_name.kind} {model.qualified_name}: {doubt}"
+
+
+def plan_doubts(plan: TablePlan, models: Iterable[Securable]) -> Iterator[str]:
+    """Yield the doubts about what a plan creates, and about bodies and queries that it changes."""
+    changed = {change.name for change in plan.changes if redefines(change)}
+    return model_doubts(model for model in models if model.qualified_name in changed)
 
 
 def _doubts(model: Securable) -> Iterator[str]:

@@ -479,6 +479,18 @@ def test_adopted_views_record_the_views_that_they_read(project: CatalogProject) 
     assert document["governance"][f"view.{READER}"]["dependencies"] == ["schema.dev.gold", f"view.{VIEW}"]
 
 
+def test_a_plan_says_what_a_star_means_for_views_that_it_creates_or_changes(project: CatalogProject) -> None:
+    star = "its query returns every column of dev.silver.orders by *"
+    stars = Models(query="SELECT *, id AS revenue FROM ${catalog}.silver.orders")
+    declare(project, stars)
+    assert f"view {VIEW}: {star}" in project.run("plan").stderr
+    project.sync()
+    declare(project, Models(stars.table, stars.query, VIEWS.replace("Revenue per customer", "Other")))
+    assert star not in project.run("plan").stderr
+    declare(project, Models(query=stars.query.replace("id AS", "amount AS")))
+    assert f"view {VIEW}: {star}" in project.run("plan").stderr
+
+
 def test_white_space_that_the_server_changes_makes_no_plan_and_no_drift(project: CatalogProject) -> None:
     """The catalog shows other white space from the first moment; a view that was altered is shown in it, too."""
     project.sync()
