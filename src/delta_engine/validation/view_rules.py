@@ -7,10 +7,12 @@ from typing import Any, ClassVar, Final
 
 from delta_engine.actions import Align, BrokenView, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
+from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.view_definition import AlterViewQuery, SetViewColumnComments
 from delta_engine.aspects.view_orders import circles, relation_columns, view_changes
 from delta_engine.errors import InvalidModelError, UnsafePlanError
 from delta_engine.models import Securable, Table, subject
+from delta_engine.models.nested_types import Widening
 from delta_engine.models.views import SchemaMode, View, repeated_view_columns
 from delta_engine.sql.function_bodies import call_cycles
 from delta_engine.sql.view_queries import (
@@ -20,6 +22,8 @@ from delta_engine.sql.view_queries import (
     read_relations,
     returned_columns,
 )
+from delta_engine.state.states import CatalogState
+from delta_engine.state.view_states import ABSENT_VIEW
 from delta_engine.validation.governance_rules import TagsWithinLimits, rights_problems
 from delta_engine.validation.rules import (
     ALLOWED_IN_NAMES,
@@ -141,6 +145,33 @@ class NoUnallowedViewReplacements:
             reason = "the view would be replaced, because nothing else sets comments of its columns here"
             needed = (NeededConsent(kind=kind, securable=align.name),)
             yield Problem(reason, f"Allow it: {consent(kind, align.name)}", needed=needed)
+
+
+def bound_types(
+    plan: TablePlan, models: Sequence[Securable], observed: CatalogState
+) -> Iterator[UnsafePlanError]:
+    """Yield the bound views that fail once the plan has widened the type of a column that they read (measured)."""
+    widened = {
+        (align.table.key, change.name.lower())
+        for align in plan.align_tables
+        for change in align.of_type(ColumnTypeChange)
+        if change.widening is not Widening.NOTHING
+    }
+    views = of_kind(View, models) if widened else ()
+    relations = relation_columns(of_kind(Table, models), views)
+    for view in views:
+        state = observed.views.get(view.key, ABSENT_VIEW)
+        reads = read_columns(view.query, relations)
+        if reads is None or (view.schema_mode or state.schema_mode) is not SchemaMode.BINDING:
+            continue
+        for table, column in sorted(widened):
+            if column in reads.columns.get(table, ()) or table in reads.spread:
+                yield UnsafePlanError(
+                    f"its schema_mode is binding, and it fails once {table}.{column} has another type",
+                    **subject(view.qualified_name),
+                    location=view.declared_at,
+                    way_out="Write schema_mode: type evolution, which takes over other types.",
+                )
 
 
 def _lost(broken: BrokenView) -> str:

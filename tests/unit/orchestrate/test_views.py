@@ -230,6 +230,25 @@ def test_another_query_with_a_star_keeps_what_others_set_on_its_columns(project:
     assert (column.name, column.comment, dict(column.tags)) == ("id", "theirs", {"pii": "no"})
 
 
+@pytest.mark.parametrize("query", [QUERY, "SELECT *, id AS revenue FROM ${catalog}.silver.orders"])
+def test_a_wider_type_under_a_bound_view_is_refused(project: CatalogProject, query: str) -> None:
+    narrow = Models().table.replace("amount, type: bigint", "amount, type: int")
+    bound = VIEWS.replace("type evolution", "binding")
+    declare(project, Models(narrow, query, bound))
+    project.sync()
+    declare(project, Models(query=query, views=bound))
+    refused = project.run("plan")
+    assert refused.code == 3, refused.stdout
+    message = " ".join(refused.stderr.split())
+    assert (
+        f"view {VIEW}: its schema_mode is binding, and it fails once dev.silver.orders.amount has" in message
+    )
+    assert "Write schema_mode: type evolution" in message
+    declare(project, Models(query=query))
+    project.sync()
+    require_nothing_to_do(project)
+
+
 def test_what_no_order_can_do_is_refused_and_works_in_steps(
     project: CatalogProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
