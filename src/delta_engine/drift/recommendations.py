@@ -25,7 +25,7 @@ from delta_engine.drift.drifted_resources import (
     is_table,
 )
 from delta_engine.drift.handling import is_refused, targets
-from delta_engine.models import QualifiedName, SecurableName
+from delta_engine.models import QualifiedName, SecurableName, ViewName
 from delta_engine.ownership.recorded import planning_key
 from delta_engine.telemetry.visible import in_plural
 from delta_engine.validation.rules import name_problem
@@ -119,7 +119,7 @@ def alternatives_unmanaged(
 ) -> Iterator[Recommendation]:
     """Yield what can be done about what no model declares."""
     is_delta = drift.finding.actual != NOT_DELTA
-    if isinstance(name, QualifiedName) and is_delta and not name_problem(name.table):
+    if isinstance(name, QualifiedName | ViewName) and is_delta and not name_problem(name.parts[-1]):
         yield _import(name, facts)
     yield from _ignore(name, [drift.finding.field], facts)
 
@@ -344,11 +344,12 @@ def _targets(drifted: Sequence[ComparedResource]) -> str:
     return targets(resource.model_name for resource in drifted)
 
 
-def _import(name: QualifiedName, facts: DriftFacts) -> Recommendation:
-    text, target = f"Declare {name}", _place_of_model(facts.model_patterns, name.schema, name.table)
+def _import(name: QualifiedName | ViewName, facts: DriftFacts) -> Recommendation:
+    _, schema, last = str(name).split(".")
+    text, target = f"Declare {name}", _place_of_model(facts.model_patterns, schema, last)
     if target is None:
         text = f"{text}, and list the file under models.yaml"
-        target = f"conf/models/{name.schema}/{name.table}.yml"
+        target = f"conf/models/{schema}/{last}.yml"
     command = f"{_program(facts)} import {shlex.quote(str(name))} --to {shlex.quote(target)}"
     return Recommendation(text=text, command=command)
 

@@ -36,6 +36,7 @@ from delta_engine.orchestrate.undeclared_tables import (
 from delta_engine.ownership.recorded import planning_key, resource_key
 from delta_engine.state.catalog_reader import (
     Other,
+    place_of,
     with_tables_read,
 )
 from delta_engine.state.states import ABSENT, CatalogState
@@ -75,7 +76,10 @@ def observe(
         tolerates_unreadable=tolerates_unreadable,
     )
     observed = with_recorded_tags(environment.without_others(reading.observed), state)
-    observed = _without_replaced(observed, declared) if tolerates_unreadable else observed
+    if tolerates_unreadable:
+        unread = {refusal.securable for refusal in reading.unreadable}
+        views = [model for model in declared if isinstance(model, View) and place_of(model) in unread]
+        observed = _without_replaced(environment, observed, views)
     models, observed = with_referenced_keys(environment, models, observed)
     settled = state and with_settled_renames(state, (*models, *declared), observed)
     left = [model.qualified_name for model in (*undeclared, *retired)]
@@ -98,14 +102,17 @@ def observe(
     )
 
 
-def _without_replaced(observed: CatalogState, models: Iterable[Other]) -> CatalogState:
-    """Return a snapshot in which views are missing that are unreadable because a table has their name."""
+def _without_replaced(
+    environment: Environment, observed: CatalogState, views: Iterable[View]
+) -> CatalogState:
+    """Return a snapshot in which unreadable views are missing if a table has their name."""
+    unread = {view.key for view in views}
     tables = {name.key for name in observed.other_tables}
-    replaced = {
-        model.key: ABSENT_VIEW
-        for model in models
-        if isinstance(model, View) and model.key in tables and model.key not in observed.views
-    }
+    if unlisted := unread - tables:  # the snapshot has nothing else of their schemas
+        names = map(QualifiedName.of_key, sorted(unlisted))
+        read = with_tables_read(environment.reader, CatalogState(tables={}), names).tables
+        tables |= {key for key, state in read.items() if state.exists}
+    replaced = dict.fromkeys(sorted(unread & tables), ABSENT_VIEW)
     return replace(observed, views={**observed.views, **replaced}) if replaced else observed
 
 
@@ -151,9 +158,19 @@ def with_statuses(basis: Observation) -> Observation:
     return replace(basis, state=state, compared=current)
 
 
-def observe_locked(run: OpenRun, tables: Sequence[Table], *, is_partial: bool) -> Observation:
-    """Read the tables and record the statuses that are found."""
-    basis = with_statuses(observe(run.environment, tables, run.loaded, is_partial=is_partial))
+def observe_locked(
+    run: OpenRun, tables: Sequence[Table], *, is_partial: bool, tolerates_unreadable: bool = False
+) -> Observation:
+    """Read the tables and record the statuses that are found; arguments as of `observe`."""
+    basis = with_statuses(
+        observe(
+            run.environment,
+            tables,
+            run.loaded,
+            is_partial=is_partial,
+            tolerates_unreadable=tolerates_unreadable,
+        )
+    )
     if basis.state is not None:
         run.recorder.state = basis.state
     for warning in basis.warnings:

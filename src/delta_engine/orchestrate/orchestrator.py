@@ -170,8 +170,17 @@ def plan_revert(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = Fal
 def find_drift(
     run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False
 ) -> tuple[ComparedResource, ...]:
-    """Return the schemas and tables that differ from what was applied, with the authors of the changes."""
-    return _detected(run, tables, is_partial=is_partial)[1]
+    """Return the securables that differ from what was applied, with the authors of the changes.
+
+    A view under whose name there is a table now is a deleted one.
+
+    Raises:
+        CatalogReadError, RefusalGroup: something else that is declared cannot be read.
+    """
+    basis, resources = _detected(run, tables, is_partial=is_partial, tolerates_unreadable=True)
+    deleted = {f"view {key}" for key, state in basis.observed.views.items() if not state.exists}
+    raise_all(refusal for refusal in basis.unreadable if (refusal.securable or "").lower() not in deleted)
+    return resources
 
 
 def _carry_out(
@@ -192,9 +201,9 @@ def _carry_out(
 
 
 def _detected(
-    run: OpenRun, tables: Sequence[Table], *, is_partial: bool
+    run: OpenRun, tables: Sequence[Table], *, is_partial: bool, tolerates_unreadable: bool = False
 ) -> tuple[Observation, tuple[ComparedResource, ...]]:
-    basis = observe_locked(run, tables, is_partial=is_partial)
+    basis = observe_locked(run, tables, is_partial=is_partial, tolerates_unreadable=tolerates_unreadable)
     resources = detected_drift(
         run.environment, basis.compared.values(), basis.observed, basis.models, now=utc_now()
     )

@@ -370,6 +370,10 @@ def test_a_table_in_place_of_a_view_stops_a_sync_with_its_name(project: CatalogP
     assert READER in text
     assert "table" in text
     assert len(project.catalog.statements) == ran
+    accepted = project.run(f"drift --accept --yes -t {READER}")
+    assert accepted.code == 0, accepted.stderr
+    assert "top_customers" not in (project.models.parent / "viewed.yml").read_text()
+    require_nothing_to_do(project)
 
 
 def test_a_hidden_query_is_said_once_and_never_replaced(project: CatalogProject) -> None:
@@ -547,6 +551,9 @@ def test_a_view_that_no_model_declares_is_reported(project: CatalogProject) -> N
     project.by_hand("CREATE VIEW dev.gold.mine AS SELECT id FROM dev.silver.orders")
     report = json.loads(project.run("drift --json").stdout)
     assert [resource["resource"] for resource in report["unmanaged"]] == ["view.dev.gold.mine"]
+    command = "import dev.gold.mine --to conf/models/gold.mine.yml"
+    assert f"delta-engine -e dev {command}" in project.run("drift").stdout
+    assert project.run(command).code == 0
     assert project.run("plan --detailed-exitcode").code == 0
 
 
