@@ -254,9 +254,9 @@ def test_a_killed_import_of_a_catalog_continues_and_needs_no_changes(
 
 KILLED_IMPORT = """\
 import os, signal, sys
-from delta_engine.deployment import local_files
+from delta_engine.config import whole_files
 
-move, moved = local_files.move_without_replacing, []
+move, moved = whole_files.move_without_replacing, []
 
 def move_or_die(temporary, path):
     if len(moved) == 17:
@@ -264,7 +264,7 @@ def move_or_die(temporary, path):
     moved.append(path)
     move(temporary, path)
 
-local_files.move_without_replacing = move_or_die
+whole_files.move_without_replacing = move_or_die
 from delta_engine.cli.app import main
 
 main()
