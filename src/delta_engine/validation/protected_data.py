@@ -8,7 +8,7 @@ obstacles of the change itself (`aspects.protection`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Final
 
 from delta_engine.actions import AlignTable, TablePlan
@@ -149,8 +149,16 @@ class _ManagedPolicies:
     principal: Principal | None = None
 
     def reaching(self, table: str, effective: Sequence[EffectivePolicy]) -> tuple[EffectivePolicy, ...]:
-        """Return the policies that reach a table now, and those that reach it by the plan."""
-        reached = (*self.after.reaches(table), *self.after.reaches(table, self.before))
+        """Return the policies that reach a table now, and those that reach it by the plan.
+
+        New policies reach columns that the plan drops, too: these go after the values that are computed from them.
+        """
+        meanwhile = replace(self.before, policies=self.after.policies)
+        reached = (
+            *self.after.reaches(table),
+            *self.after.reaches(table, self.before),
+            *meanwhile.reaches(table),
+        )
         created = [_effective(reach.policy) for reach in reached if reach.policy is not None]
         return tuple({_identity(policy): policy for policy in (*created, *effective)}.values())
 

@@ -37,13 +37,16 @@ def policy(name: str = "mine", *, excepted: tuple[str, ...] = (), **changes: Any
 
 
 def refusals(
-    *created: AbacPolicy, managed: tuple[AbacPolicy, ...] = (), effective: tuple[Stored, ...] = ()
+    *created: AbacPolicy,
+    managed: tuple[AbacPolicy, ...] = (),
+    effective: tuple[Stored, ...] = (),
+    table: TableState = OBSERVED,
 ) -> list[str]:
     catalog = FakeUnityCatalog(schemas=("dev.silver",))
     catalog.run("CREATE TABLE `dev`.`silver`.`orders` (`id` BIGINT NOT NULL, `day` INT) USING delta")
     catalog.policies = [*effective]
     states: dict[str, PolicyState] = {each.key: policy_state_of(each) for each in managed}
-    observed = CatalogState(tables={ORDERS.key: OBSERVED}, policies=states)
+    observed = CatalogState(tables={ORDERS.key: table}, policies=states)
     plan = TablePlanner().plan([ORDERS], observed)
     plan = TablePlan((*plan.changes, *map(Create, created)))
     asks = ProtectedData(
@@ -62,6 +65,13 @@ def test_a_policy_that_the_plan_creates_counts() -> None:
     assert reason.endswith(f"{HIDES}: mine of schema dev.silver (ROW_FILTER)")
     tagged = policy(protection=PolicyMask("dev.g.f", "c"), match={"c": "has_tag('pii')"})
     assert refusals(tagged) == []
+
+
+def test_a_new_policy_counts_that_masks_a_column_which_the_model_no_longer_has() -> None:
+    masked = policy(protection=PolicyMask("dev.g.f", "c"), match={"c": "has_tag('pii')"})
+    mail = Column("mail", "string", tags={"pii": "email"})
+    (reason,) = refusals(masked, table=TableState(columns=(*OBSERVED.columns, mail)))
+    assert reason.endswith(f"{HIDES}: mine of schema dev.silver (COLUMN_MASK)")
 
 
 @pytest.mark.parametrize("principal", [ENGINE, ENGINE.upper(), "account users"])
