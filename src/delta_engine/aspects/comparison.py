@@ -264,11 +264,19 @@ def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paire
 
 
 def _with_documented_columns(plain: Comparison[Any, Any]) -> Comparison[Any, Any]:
-    """Pair the columns that a view has and keeps with what its model documents of them, which may be nothing."""
+    """Pair the columns that a view has and keeps with what its model documents of them, which may be nothing.
+
+    The comments of a view that stops evolving are those of what its former query read, and count as none.
+    """
     documented = {column.key: column for column in plain.desired.columns}
     kept = _kept_columns(plain.desired, plain.observed) | documented.keys()
+    modes = plain.desired.schema_mode, plain.observed.schema_mode
+    ends_evolution = modes[1] is SchemaMode.EVOLUTION and modes[0] not in (None, SchemaMode.EVOLUTION)
     pairs = (
-        (documented.pop(column.key, bare_column(column)), column)
+        (
+            documented.pop(column.key, bare_column(column)),
+            replace(column, comment="") if ends_evolution else column,
+        )
         for column in plain.observed.columns
         if column.key in kept
     )

@@ -275,18 +275,9 @@ def _column_comment_differences(comparison: Comparison[View, ViewState]) -> Iter
 def _differing_comments(comparison: Comparison[Any, Any]) -> Iterator[ColumnComment]:
     ours = {column.key for model in comparison.ours for column in model.columns if column.comment}
     new = ((column, bare_column(column)) for column in comparison.added)
-    pairs: Iterable[tuple[Any, Any]] = (*comparison.differing, *new)
-    if _ends_evolution(comparison):  # comments of before are those of what the former query read
-        documented = {column.key: column for column in comparison.desired.columns if column.comment}
-        pairs = ((column, bare_column(column)) for column in documented.values())
-    for desired, observed in pairs:
+    for desired, observed in (*comparison.differing, *new):
         if desired.comment != observed.comment and (desired.comment or desired.key in ours):
             yield ColumnComment(observed.name, desired.comment, observed.comment)
-
-
-def _ends_evolution(comparison: Comparison[Any, Any]) -> bool:
-    modes = comparison.desired.schema_mode, comparison.observed.schema_mode
-    return modes[1] is SchemaMode.EVOLUTION and modes[0] not in (None, SchemaMode.EVOLUTION)
 
 
 def _render_column_comments(

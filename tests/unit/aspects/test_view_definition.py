@@ -165,6 +165,17 @@ def test_a_view_that_evolves_keeps_the_comments_of_what_it_reads() -> None:
     ]
 
 
+def test_a_view_that_stops_evolving_gets_its_comments_although_it_has_inherited_the_same() -> None:
+    observed = ViewState(
+        query=QUERY, schema_mode=SchemaMode.EVOLUTION, columns=(ViewColumn("name", "A name"),)
+    )
+    desired = view(schema_mode="compensation", columns=[ViewColumn("name", "A name")])
+    assert statements(desired, observed) == [
+        "ALTER VIEW `dev`.`gold`.`revenue` WITH SCHEMA COMPENSATION",
+        "COMMENT ON COLUMN `dev`.`gold`.`revenue`.`name` IS 'A name'",
+    ]
+
+
 def test_a_renamed_view_keeps_its_rights() -> None:
     former = ViewName("dev", "gold", "turnover")
     observed = replace(view_state_of(view()), former_name=former)
