@@ -287,7 +287,8 @@ class _Table:
                 continue
             for other in effects:
                 is_own_tag = other.is_tag and target in other.targets
-                is_near = None in (target, *other.targets) or target in other.targets
+                near = other.targets | other.passing
+                is_near = None in (target, *near) or target in near
                 is_other = not is_own_tag if _meets(self.before) else not other.is_tag and is_near
                 if is_other and other.direction is not Direction.STRENGTHENS:
                     reason = (

@@ -118,6 +118,9 @@ TAG = EntryChange("pii", "phone", None)
 SET, UNSET = SetColumnTags("phone", (TAG,)), UnsetColumnTags("phone", (("pii", "phone"),))
 GRANT = GrantPrivileges("hr", ("SELECT",))
 TO_HR = policy(to=["hr"])
+BY_MAIL = policy(
+    "mails", protection=PolicyMask("dev.g.other", "c"), match={"c": "has_tag_value('pii', 'mail')"}
+)
 NUMBER = Column("number", "string")
 LENGTH = replace(NUMBER, data_type=AtomicType("int"), using=Using("length(number)"))
 CONVERSION = (
@@ -164,6 +167,14 @@ UNSAFE: dict[str, tuple[Any, ...]] = {
         snapshot(PHONE, MAIL, policies=(policy(when="has_tag('open')"),)),
         Align(SchemaName("dev", "silver"), (SetTableTags((EntryChange("open", "", None),)),)),
         table(GRANT),
+    ),
+    "tags by which columns change places under two policies, and a body": (
+        snapshot(PHONE, FAX, policies=(policy(), BY_MAIL)),
+        table(
+            SetColumnTags("phone", (EntryChange("pii", "mail", "phone"),)),
+            SetColumnTags("fax", (EntryChange("pii", "phone", None),)),
+        ),
+        body("mask", "upper(v)"),
     ),
     "a policy of others that meets the mask": (
         snapshot(Column("phone", "string", tags=TAGGED), policies=(policy(),)),
