@@ -21,7 +21,13 @@ from delta_engine.models.views import SchemaMode, View, ViewColumn, ViewName
 from delta_engine.orchestrate.backend import catalog_backend
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.sql.text import sql_path
-from delta_engine.sql.view_queries import is_same_query, query_problem, returned_columns, without_names
+from delta_engine.sql.view_queries import (
+    is_same_query,
+    query_problem,
+    returned_columns,
+    with_columns,
+    without_names,
+)
 from delta_engine.sql.views import (
     sql_alter_view_query,
     sql_create_view,
@@ -147,6 +153,28 @@ def test_a_view_that_reads_by_position_works_while_a_column_is_renamed(
     runner.run(select)
     runner.run(sql_alter_view_query(name, query))
     runner.run(select)
+
+
+@pytest.mark.parametrize("mode", SchemaMode)
+@pytest.mark.parametrize("query", [f"SELECT o.name AS n FROM {ORDERS} o", f"SELECT * FROM {ORDERS}"])
+def test_a_view_that_reads_certain_columns_works_while_one_is_renamed_and_one_comes(
+    runner: SqlRunner, orders: str, query: str, mode: SchemaMode
+) -> None:
+    table, name = QualifiedName(*orders.split(".")), view(query).qualified_name
+    bridge = without_names(query, table, COLUMNS)
+    between = bridge and with_columns(bridge, table, ["id", "label", "x y"])
+    assert bridge
+    assert between
+    select = f"SELECT * FROM {sql_path(name.parts)}"
+    for sql in (
+        sql_create_view(view(bridge, schema_mode=mode)),
+        f"ALTER TABLE {orders} RENAME COLUMN name TO label",
+        sql_alter_view_query(name, between),
+        f"ALTER TABLE {orders} ADD COLUMNS (more INT)",
+        sql_alter_view_query(name, f"SELECT label, more FROM {orders}"),
+    ):
+        runner.run(sql)
+        runner.run(select)
 
 
 @pytest.mark.parametrize("mode", SchemaMode)

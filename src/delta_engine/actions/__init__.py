@@ -190,22 +190,34 @@ class Order:
         follows: the changes for which the view waits.
         bridged: the keys of tables whose columns it has to read by position while they are renamed.
         bridge: the query that does; empty if none is needed, or none can.
+        narrowed: the keys of tables of which it has to read no more columns than before, until its own query is set.
+        between: the former query that does, after columns get other names; empty if none is needed, or none can.
     """
 
     precedes: frozenset[Place] = frozenset()
     follows: frozenset[Place] = frozenset()
     bridged: frozenset[str] = frozenset()
     bridge: str = ""
+    narrowed: frozenset[str] = frozenset()
+    between: str = ""
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the bridge is the new query, and not the former one."""
+        return bool(self.bridge) and not self.between
 
     def after_all_of(self, keys: Set[str], turn: Turn) -> Order:
         """Return the place of a view for which tables change all of their columns at once."""
-        places = {*self.precedes, *self.follows, *((key, turn) for key in self.bridged)}
+        divided = self.bridged | self.narrowed
+        places = {*self.precedes, *self.follows, *((key, turn) for key in divided)}
         restored = {key for key, _ in places if key in keys}
         return Order(
             precedes=frozenset(place for place in self.precedes if place[0] not in restored),
             follows=self.follows | {(key, turn) for key in restored},
             bridged=self.bridged - restored,
-            bridge="" if self.bridged & restored else self.bridge,
+            bridge="" if divided & restored else self.bridge,
+            narrowed=self.narrowed - restored,
+            between="" if divided & restored else self.between,
         )
 
 

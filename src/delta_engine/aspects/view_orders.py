@@ -6,7 +6,7 @@ The planner asks this module, which knows both sides. The compiler and the rules
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final
@@ -42,6 +42,7 @@ from delta_engine.sql.view_queries import (
     read_functions,
     read_relations,
     returned_columns,
+    with_columns,
     without_names,
 )
 from delta_engine.state.states import CatalogState
@@ -267,10 +268,13 @@ class _Sides:
         for place in order.follows:
             follows |= {*self._causes(place, _TURNS)}
         changes_query = former is not None and not is_same_query(self.queries[former], view.query)
-        bridge = self._bridge(view.query, order.bridged) if order.bridged and changes_query else ""
-        return Order(
-            precedes=frozenset(precedes), follows=frozenset(follows), bridged=order.bridged, bridge=bridge
-        )
+        order = replace(order, precedes=frozenset(precedes), follows=frozenset(follows))
+        if not changes_query or former is None:
+            return order
+        if not order.narrowed:
+            return replace(order, bridge=self._bridge(view.query, order.bridged, self._new_names))
+        bridge = self._bridge(self.queries[former], order.bridged, self.before.__getitem__)
+        return replace(order, bridge=bridge, between=self._between(bridge or self.queries[former], order))
 
     def _causes(self, place: Place, turns: Sequence[Turn]) -> Iterator[Place]:
         """Yield the changes behind a change.
@@ -295,16 +299,23 @@ class _Sides:
                 else:
                     yield from ((inner, other) for other in turns)
 
-    def _bridge(self, query: str, bridged: Set[str]) -> str:
-        """Return the query that reads renamed columns by their position; empty if none does."""
+    def _bridge(self, query: str, bridged: Set[str], names: Callable[[str], Sequence[str]]) -> str:
+        """Return the query that reads renamed columns by their position; empty if none is needed, or none does."""
+        text: str | None = query if bridged else ""
         for key in sorted(bridged):
-            renamed = self.moved[key].renamed
-            names = [renamed.get(name, name) for name in self.before[key]]
-            text = without_names(query, QualifiedName.of_key(key), names)
-            if text is None:
-                return ""
-            query = text
-        return query
+            text = text and without_names(text, QualifiedName.of_key(key), names(key))
+        return text or ""
+
+    def _between(self, query: str, order: Order) -> str:
+        """Return the query that reads the columns that tables have between two changes; empty if none does."""
+        text: str | None = query
+        for key in sorted(order.narrowed):
+            text = text and with_columns(text, QualifiedName.of_key(key), self._new_names(key))
+        return text or ""
+
+    def _new_names(self, key: str) -> Sequence[str]:
+        """Return the columns that a table has before a plan, under the names that they get."""
+        return [self.moved[key].renamed.get(name, name) for name in self.before[key]]
 
     def _opaque(self) -> Order:
         """Return the place of a view whose query sqlglot does not read: after what comes, before what goes."""
@@ -393,12 +404,19 @@ _RANKS: Final = {
     for rank, turn in enumerate((Turn.CREATE, Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS, Turn.DROP_COLUMNS))
 }
 _BRIDGE: Final = " bridge"
+_BETWEEN: Final = " between"
 _WHOLE: Final = " view"
+_OF_VIEWS: Final = (_BRIDGE, _BETWEEN, _WHOLE)
 
 
 def bridge_node(key: str) -> str:
     """Return the name of the first change of a view that reads renamed columns by their position."""
     return f"{key}{_BRIDGE}"
+
+
+def between_node(key: str) -> str:
+    """Return the name of the change of a view that keeps its former query while a table gets other columns."""
+    return f"{key}{_BETWEEN}"
 
 
 def view_node(key: str) -> str:
@@ -413,10 +431,8 @@ def view_changes(plan: TablePlan) -> list[Create[Any] | Align[Any]]:
 
 def linked(needs: Mapping[str, frozenset[str]]) -> Set[str]:
     """Return the parts of tables that wait for a view, or for which one waits."""
-    by_views = {part for name, needed in needs.items() if name.endswith((_BRIDGE, _WHOLE)) for part in needed}
-    waiting = {
-        name for name, needed in needs.items() if any(part.endswith((_BRIDGE, _WHOLE)) for part in needed)
-    }
+    by_views = {part for name, needed in needs.items() if name.endswith(_OF_VIEWS) for part in needed}
+    waiting = {name for name, needed in needs.items() if any(part.endswith(_OF_VIEWS) for part in needed)}
     return by_views | waiting
 
 
@@ -449,7 +465,7 @@ def view_needs(plan: TablePlan) -> Mapping[str, frozenset[str]]:
             earlier = node(table.name.key, turn)
     ends = {
         change.name.key: (
-            bridge_node(change.name.key) if change.order.bridge else view_node(change.name.key),
+            bridge_node(change.name.key) if change.order.is_ahead else view_node(change.name.key),
             view_node(change.name.key),
         )
         for change in changes
@@ -481,6 +497,25 @@ def _connect(
             add(last, node(key, Turn.RENAME_COLUMNS))
             add(node(key, Turn.ADD_COLUMNS), last)
             add(node(key, Turn.DROP_COLUMNS), last)
+        if change.order.between:
+            _connect_between(needs, change.name.key, change.order, add)
+
+
+def _connect_between(
+    needs: dict[str, set[str]], view: str, order: Order, add: Callable[[str, str], None]
+) -> None:
+    """Let the former query of a view stand between two changes of tables, and be by position before the first."""
+    bridge, between = bridge_node(view), between_node(view)
+    needs[between] = {bridge} if order.bridge else set()
+    needs[view_node(view)].add(between)
+    if order.bridge:
+        needs[bridge] = set()
+    for key in order.narrowed:
+        add(between, node(key, Turn.RENAME_COLUMNS))
+        add(node(key, Turn.ADD_COLUMNS), between)
+        add(node(key, Turn.DROP_COLUMNS), view_node(view))
+    for key in order.bridged:
+        add(node(key, Turn.RENAME_COLUMNS), bridge)
 
 
 def _node_of(key: str, turn: Turn) -> str:

@@ -2,18 +2,21 @@
 
 A view that stops reading a column changes before the column goes. A view that begins to read a column changes after the
 column has come. A column that is renamed does both at once: the view reads the table's columns by their position while
-the name changes (`sql.view_queries.without_names`).
+the name changes (`sql.view_queries.without_names`). If it also begins to read a new column of that table, its former
+query names the columns that it reads until the new one has come (`sql.view_queries.with_columns`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from delta_engine.actions import Order, Place, Turn
 from delta_engine.models.views import SchemaMode
 from delta_engine.sql.view_queries import Reads
+
+_EARLY: Final = (Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +82,17 @@ def order_of(observed: Side | None, desired: Side | None, moved: Mapping[str, Mo
     """
     precedes = {*(_leaves(observed, moved) if observed else ())}
     follows = {*(_arrives(desired, moved) if desired else ())}
-    renames = {place for place in precedes & follows if place[1] is Turn.RENAME_COLUMNS}
+    added = {key for key, turn in follows if turn is Turn.ADD_COLUMNS}
+    renamed = {key for key, turn in follows if turn is Turn.RENAME_COLUMNS}
+    narrowed = {key for key, turn in precedes if turn in _EARLY and key in added}
+    bridged = {key for key, turn in precedes if turn is Turn.RENAME_COLUMNS and key in narrowed | renamed}
+    narrowed |= bridged if narrowed else set()
+    renames = {(key, Turn.RENAME_COLUMNS) for key in bridged}
     return Order(
-        precedes=frozenset(precedes - renames),
+        precedes=frozenset(precedes - renames - {(key, Turn.ADD_COLUMNS) for key in narrowed}),
         follows=frozenset(follows - renames),
-        bridged=frozenset(key for key, _ in renames),
+        bridged=frozenset(bridged),
+        narrowed=frozenset(narrowed),
     )
 
 

@@ -20,7 +20,7 @@ A step waits only for the steps that it depends on (docs/decisions/0019).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -40,6 +40,7 @@ from delta_engine.actions import (
     Turn,
 )
 from delta_engine.aspects.aspect import RenderContext
+from delta_engine.aspects.comparison import bare_column
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
 from delta_engine.aspects.function_definition import ReplaceFunction
 from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
@@ -61,6 +62,7 @@ from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.tags import SetTableTags, UnsetTableTags
 from delta_engine.aspects.view_definition import AlterViewQuery, RenameView
 from delta_engine.aspects.view_orders import (
+    between_node,
     bridge_node,
     linked,
     node,
@@ -276,22 +278,33 @@ def _divided_by_turn(table: _StagedTable, divides: Set[str]) -> Mapping[str, tup
 
 
 def _view_parts(change: Create[Any] | Align[Any], renderer: _Renderer) -> Mapping[str, tuple[Statement, ...]]:
-    """Return the statements of a view: those of a bridge, under which columns get other names, and the change."""
+    """Return the statements of a view: those of queries that stand while tables change, and the change."""
     name = change.name
     if isinstance(change, Create):
         return {view_node(name.key): tuple(renderer.completed(change))}
-    if not change.order.bridge:
-        return {view_node(name.key): tuple(renderer.alignment(name, change.actions))}
-    renames = change.of_type(RenameView)
-    bridges = [
-        replace(action, desired=replace(action.desired, query=change.order.bridge))
-        for action in change.of_type(AlterViewQuery)
-    ]
-    rest = [action for action in change.actions if action not in renames]
-    return {
-        bridge_node(name.key): tuple(renderer.alignment(name, (*renames, *bridges))),
-        view_node(name.key): tuple(renderer.alignment(name, rest)),
+    order, renames = change.order, change.of_type(RenameView)
+    texts = {bridge_node(name.key): order.bridge, between_node(name.key): order.between}
+    parts: dict[str, Sequence[Action]] = {
+        part: [_with_query(action, text, order.is_ahead) for action in change.of_type(AlterViewQuery)]
+        for part, text in texts.items()
+        if text
     }
+    parts[view_node(name.key)] = [action for action in change.actions if action not in renames]
+    first = next(iter(parts))
+    return {
+        part: tuple(renderer.alignment(name, (*(renames if part == first else ()), *actions)))
+        for part, actions in parts.items()
+    }
+
+
+def _with_query(action: AlterViewQuery, query: str, is_new: bool) -> AlterViewQuery:
+    """Return a change of a view to a query that stands for a while, and returns its new or its former columns."""
+    desired = replace(action.desired, query=query)
+    if not is_new:
+        documented = {column.key: column for column in desired.columns}
+        columns = (documented.get(column.key, bare_column(column)) for column in action.observed.columns)
+        desired = replace(desired, columns=tuple(columns))
+    return replace(action, desired=desired)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -302,7 +302,8 @@ _LOST_FOR_A_WHILE: Final = frozenset(
 def _with_kept_parts(attempted: Securable, baseline: Securable, observed: SecurableState) -> Securable:
     """Return an attempted model with what its run left as it was; a view may read columns by position in between."""
     if isinstance(attempted, View) and isinstance(observed, ViewState) and observed.query is not None:
-        is_between = is_bridge(observed.query, attempted.query)
+        queries = (attempted.query, *([baseline.query] if isinstance(baseline, View) else []))
+        is_between = any(is_bridge(observed.query, query) for query in queries)
         return replace(attempted, query=observed.query) if is_between else attempted
     if not (
         isinstance(attempted, Table) and isinstance(baseline, Table) and isinstance(observed, TableState)

@@ -186,6 +186,29 @@ def without_names(query: str, relation: QualifiedName, columns: Sequence[str]) -
     return text
 
 
+def with_columns(query: str, relation: QualifiedName, columns: Sequence[str]) -> str | None:
+    """Return a query that reads no other columns of a table than some, by their names; None if it cannot.
+
+    Where it reads them by position, it still does. It works before and after the table gets more columns (measured).
+    """
+    from sqlglot import exp
+
+    text = submitted_query(query)
+    tree = _parsed(text)
+    if tree is None or any(column.args.get("db") for column in tree.find_all(exp.Column)):
+        return None
+    tables = [table for table in _relations(tree) if _whole_name(table).key == relation.key]
+    if not tables or any(
+        {part for part, value in table.args.items() if value} - _PLAIN_TABLE for table in tables
+    ):
+        return None
+    for table in sorted(tables, key=_start_of, reverse=True):
+        start, end = _start_of(table), table.parts[-1].meta["end"] + 1
+        name = "" if table.args.get("alias") else f" AS {quote_ident(table.name)}"
+        text = f"{text[:start]}(SELECT {idents(columns)} FROM {text[start:end]}){name}{text[end:]}"
+    return text
+
+
 def with_names(query: str, change: Callable[[str], str]) -> str:
     """Return a query with its whole names changed, but not what literals and comments say.
 
@@ -213,12 +236,13 @@ def _changed_name(name: str, change: Callable[[str], str]) -> str:
 
 
 def is_bridge(text: str, query: str) -> bool:
-    """Whether a text is a query that reads columns of tables by their position, as `without_names` returns it."""
-    own, bridges = _column_lists(query), _column_lists(text)
+    """Whether a text is a query as `without_names` or `with_columns` returns it, or both."""
     bridged: str | None = query
-    for name in bridges.keys() - own.keys():
-        bridged = without_names(bridged, name, bridges[name]) if bridged is not None else None
-    return bridges != own and is_same_query(text, bridged)
+    for name, columns in _column_lists(text).items() - _column_lists(query).items():
+        bridged = bridged and without_names(bridged, name, columns)
+    for name, columns in _selected_lists(text).items() - _selected_lists(query).items():
+        bridged = bridged and with_columns(bridged, name, columns)
+    return bridged != query and is_same_query(text, bridged)
 
 
 class LostRead(NamedTuple):
@@ -431,7 +455,7 @@ def _spread(tree: exp.Query) -> Iterator[str]:
             if column.is_star:
                 owner = column.table.lower() if isinstance(column, exp.Column) else ""
                 for source in _sources(select):
-                    if owner in ("", source.alias_or_name.lower()):
+                    if not source.alias_column_names and owner in ("", source.alias_or_name.lower()):
                         yield _whole_name(source).key
 
 
@@ -463,11 +487,40 @@ def _column_names(table: exp.Table, names: str) -> tuple[int, str] | None:
     return None if alias.this is None or alias.columns else (alias.this.meta["end"] + 1, names)
 
 
-def _column_lists(query: str) -> Mapping[QualifiedName, Sequence[str]]:
-    """Return the names that a query gives to all columns of a table or view."""
+def _column_lists(query: str) -> Mapping[QualifiedName, tuple[str, ...]]:
+    """Return the names that a query gives to all columns of a table or view, or to those that it selects of it."""
+    return {
+        _whole_name(table): tuple(names)
+        for table in _submitted_relations(query)
+        if (names := table.alias_column_names or (_selection(table) or table).alias_column_names)
+    }
+
+
+def _selected_lists(query: str) -> Mapping[QualifiedName, tuple[str, ...]]:
+    """Return the columns that a query selects of a table or view before it reads them."""
+    return {
+        _whole_name(table): tuple(selection.named_selects)
+        for table in _submitted_relations(query)
+        if (selection := _selection(table)) is not None
+    }
+
+
+def _submitted_relations(query: str) -> Iterator[exp.Table]:
     tree = _parsed(submitted_query(query))
-    tables = () if tree is None else _relations(tree)
-    return {_whole_name(table): names for table in tables if (names := table.alias_column_names)}
+    yield from () if tree is None else _relations(tree)
+
+
+def _selection(table: exp.Table) -> exp.Subquery | None:
+    """Return the query in parentheses that selects from a table, with its alias."""
+    from sqlglot import exp
+
+    query = table.parent_select
+    return query.parent if query is not None and isinstance(query.parent, exp.Subquery) else None
+
+
+def _start_of(table: exp.Table) -> int:
+    start: int = table.parts[0].meta["start"]
+    return start
 
 
 def _possible_columns(tree: exp.Query) -> Mapping[str, frozenset[str]]:

@@ -115,10 +115,13 @@ class ViewsFindAnOrder:
             fix = "Expand, then contract: sync the new columns first, then the views, then remove the old columns."
             yield plan_refusal(changes[key], reason, fix)
         for change in changes.values():
-            if change.order.bridged and not change.order.bridge:
-                tables = ", ".join(sorted(change.order.bridged))
+            order = change.order
+            if (order.bridged and not order.bridge) or (order.narrowed and not order.between):
+                tables = ", ".join(sorted(order.bridged | order.narrowed))
                 reason = (
                     f"columns of {tables} get other names, and its query cannot read them by their position"
+                    if order.bridged
+                    else f"columns of {tables} come, and its query needs a certain number of them"
                 )
                 fix = (
                     "Name tables by an alias, without a list of columns or TABLESAMPLE. Or add a column of the new "

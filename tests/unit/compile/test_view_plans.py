@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Policy, Removed
 from delta_engine.compile.planner import TablePlanner
@@ -72,3 +74,58 @@ def test_a_view_that_keeps_the_former_name_of_its_table_is_refused() -> None:
     state = replace(observed(MAILS), tables={sales.key: replace(state_of(ORDERS), former_name=former)})
     plan = TablePlanner().plan([sales, SHORT, MAILS], state)
     assert refusals(plan) == ["it reads dev.silver.orders, which the plan renames to dev.silver.sales"]
+
+
+SOLD = Table(
+    "dev",
+    "silver",
+    "orders",
+    [Column("id", "bigint"), Column("address", "string", renamed_from="mail"), Column("day", "date")],
+    table_properties={"delta.columnMapping.mode": "name"},
+)
+FORMER = replace(MAILS, query="SELECT o.mail AS m FROM dev.silver.orders AS o")
+BRIDGE = FORMER.query.replace("AS o", "AS o(`id`, `mail`)")
+BETWEEN = "SELECT o.mail AS m FROM (SELECT `id`, `address` FROM dev.silver.orders) AS o(`id`, `mail`)"
+RENAME = "ALTER TABLE `dev`.`silver`.`orders` RENAME COLUMN `mail` TO `address`"
+ADD = "ALTER TABLE `dev`.`silver`.`orders` ADD COLUMNS (`day` date)"
+
+
+def of_sold(query: str, stored: str, *columns: Column) -> list[str]:
+    """Return the statements that lead from a stored query, and from columns of a table, to another query over SOLD."""
+    table = replace(SOLD, columns=columns or ORDERS.columns, declared_at=None)
+    state = CatalogState(
+        tables={SOLD.key: state_of(table)}, views={MAILS.key: view_state_of(replace(MAILS, query=stored))}
+    )
+    plan = TablePlanner().plan([SOLD, replace(MAILS, query=query)], state)
+    assert refusals(plan) == []
+    return [sql.removeprefix("ALTER VIEW `dev`.`silver`.`mails` AS\n") for sql in statements_of(plan)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT o.address AS m, day FROM dev.silver.orders AS o",
+        "SELECT day FROM dev.silver.orders",
+        "SELECT * FROM dev.silver.orders",
+    ],
+)
+def test_a_view_reads_a_renamed_and_a_new_column_of_one_table(query: str) -> None:
+    renamed = (Column("id", "bigint"), Column("address", "string"))
+    assert of_sold(query, FORMER.query) == [BRIDGE, RENAME, BETWEEN, ADD, query]
+    assert of_sold(query, BRIDGE) == [RENAME, BETWEEN, ADD, query], "a run ended behind the first statement"
+    assert of_sold(query, BRIDGE, *renamed) == [BETWEEN, ADD, query]
+    assert of_sold(query, BETWEEN, *renamed) == [ADD, query]
+    assert of_sold(query, BETWEEN, *SOLD.columns) == [query]
+
+
+def test_a_view_that_reads_a_renamed_column_alone_changes_twice() -> None:
+    query = "SELECT o.address AS m FROM dev.silver.orders AS o"
+    bridge = query.replace("AS o", "AS o(`id`, `address`)")
+    assert of_sold(query, FORMER.query) == [bridge, RENAME, query, ADD]
+
+
+def test_a_view_that_counts_columns_keeps_their_number_until_one_has_come() -> None:
+    former, query = (f"SELECT a FROM dev.silver.orders AS o({names})" for names in ("a, b", "a, b, c"))
+    renamed = (Column("id", "bigint"), Column("address", "string"))
+    between = former.replace("dev.silver.orders", "(SELECT `id`, `address` FROM dev.silver.orders)")
+    assert of_sold(query, former, *renamed) == [between, ADD, query]

@@ -10,16 +10,17 @@ import pytest
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.aspects.renames import Renames
+from delta_engine.aspects.renames import NO_RENAMES, Renames
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import define, define_attempt, kept
 from delta_engine.deployment.resources import (
     unfinished,
 )
 from delta_engine.drift.baselines import with_unmanaged_parts
-from delta_engine.drift.comparison import compared, drift_of
+from delta_engine.drift.comparison import compared, drift_of, with_new_names
+from delta_engine.drift.drifted_resources import Compared
 from delta_engine.drift.status import attempted_by, with_accepted_drift
-from delta_engine.models import CheckConstraint, Column, Part, QualifiedName, Table, Using
+from delta_engine.models import CheckConstraint, Column, Part, QualifiedName, Table, Using, View
 from delta_engine.ownership.recorded import (
     AcceptedDrift,
     Failure,
@@ -30,6 +31,7 @@ from delta_engine.ownership.recorded import (
     resource_key,
 )
 from delta_engine.state.states import ABSENT, CatalogState, state_of
+from delta_engine.state.view_states import view_state_of
 from tests.builders.deployment import NOON, applied, deployment_state
 from tests.builders.detection import drift_after, drift_from, kinds, synchronized
 from tests.builders.models import ORDERS, catalog_of, observed, orders
@@ -274,3 +276,24 @@ def test_a_killed_run_that_renames_a_table_explains_its_changes() -> None:
         snapshot = CatalogState(tables={renamed.key: table})
         (resource,) = compared(state, snapshot, NO_POLICY, [model]).values()
         assert [drift.kind for drift in drift_of(resource)] == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "is_drift"),
+    [
+        ("SELECT o.mail FROM dev.silver.orders AS o(`id`, `mail`)", False),
+        ("SELECT o.mail FROM (SELECT `id`, `address` FROM dev.silver.orders) AS o(`id`, `mail`)", False),
+        ("SELECT o.id FROM (SELECT `id`, `address` FROM dev.silver.orders) AS o(`id`, `mail`)", True),
+    ],
+)
+def test_a_killed_run_explains_the_former_query_that_it_let_stand(query: str, is_drift: bool) -> None:
+    model = View("dev", "gold", "mails", "SELECT o.mail FROM dev.silver.orders AS o")
+    attempted = replace(model, query="SELECT o.address AS mail, o.day FROM dev.silver.orders AS o")
+    record = Recorded.of(model, attempted=(attempted,))
+    resource = Compared(
+        record=record,
+        model_name=record.name,
+        observed=view_state_of(replace(model, query=query)),
+        attempted=record.attempted,
+    )
+    assert bool(drift_of(with_new_names(resource, NO_RENAMES))) is is_drift

@@ -25,6 +25,7 @@ from delta_engine.sql.view_queries import (
     read_relations,
     returned_columns,
     submitted_query,
+    with_columns,
     with_names,
     without_names,
 )
@@ -345,6 +346,46 @@ def test_columns_read_by_position(query: str, renamed: str | None) -> None:
     assert without_names(query, ORDERS, ["a", "b c"]) == renamed
     assert renamed is None or is_bridge(renamed.replace(" FROM", "  FROM"), query)
     assert not is_bridge(query, query)
+
+
+@pytest.mark.parametrize(
+    ("query", "certain"),
+    [
+        (
+            "SELECT a, b FROM dev.silver.orders WHERE a > 1",
+            "SELECT a, b FROM (SELECT `a`, `b c` FROM dev.silver.orders) AS `orders` WHERE a > 1",
+        ),
+        (
+            "SELECT '\U0001f600' AS e, o.a FROM dev.`silver`.Orders o, x.y.z",
+            "SELECT '\U0001f600' AS e, o.a FROM (SELECT `a`, `b c` FROM dev.`silver`.Orders) o, x.y.z",
+        ),
+        (
+            "SELECT x FROM dev.silver.orders AS o(x, y) UNION SELECT a FROM dev.silver.orders AS p",
+            "SELECT x FROM (SELECT `a`, `b c` FROM dev.silver.orders) AS o(x, y) "
+            "UNION SELECT a FROM (SELECT `a`, `b c` FROM dev.silver.orders) AS p",
+        ),
+        (
+            "SELECT a FROM (SELECT a FROM dev.silver.orders) AS o",
+            "SELECT a FROM (SELECT a FROM (SELECT `a`, `b c` FROM dev.silver.orders) AS `orders`) AS o",
+        ),
+        ("SELECT dev.silver.orders.a FROM dev.silver.orders", None),
+        ("SELECT a FROM dev.silver.orders TABLESAMPLE (5 ROWS)", None),
+        ("SELECT a FROM dev.silver.others", None),
+        ("SELECT a FROM", None),
+    ],
+)
+def test_certain_columns_read(query: str, certain: str | None) -> None:
+    assert with_columns(query, ORDERS, ["a", "b c"]) == certain
+    assert certain is None or is_bridge(certain.replace(" FROM", "  FROM"), query)
+
+
+def test_columns_are_read_by_position_of_certain_ones() -> None:
+    query = "SELECT o.a FROM dev.silver.orders AS o"
+    bridge = without_names(query, ORDERS, ["a", "b"])
+    between = bridge and with_columns(bridge, ORDERS, ["c", "b"])
+    assert between == "SELECT o.a FROM (SELECT `c`, `b` FROM dev.silver.orders) AS o(`a`, `b`)"
+    assert is_bridge(between, query)
+    assert not is_bridge(between.replace("o.a FROM", "o.b FROM"), query)
 
 
 def test_other_texts_are_no_bridges() -> None:

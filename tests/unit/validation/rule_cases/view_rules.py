@@ -49,6 +49,7 @@ FIRST = Order(
 )
 CIRCLE = TablePlan((altered(view(), FIRST), altered(view("totals"), Order())))
 BRIDGED = altered(view(), Order(bridged=frozenset({"dev.silver.orders"})))
+NARROWED = altered(view(), Order(narrowed=frozenset({"dev.silver.orders"})))
 DOCUMENTED = view(columns=[ViewColumn("id", "The order")])
 
 PLAN_CASES: list[PlanCase] = [
@@ -77,6 +78,11 @@ PLAN_CASES: list[PlanCase] = [
         view_rules.ViewsFindAnOrder(),
         TablePlan((BRIDGED,)),
         TablePlan((replace(BRIDGED, order=replace(BRIDGED.order, bridge=QUERY)),)),
+    ),
+    (
+        view_rules.ViewsFindAnOrder(),
+        TablePlan((NARROWED,)),
+        TablePlan((replace(NARROWED, order=replace(NARROWED.order, between=QUERY)),)),
     ),
     (
         view_rules.NoUnallowedViewReplacements(),
