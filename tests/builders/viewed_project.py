@@ -67,15 +67,21 @@ ALL_AT_ONCE = Models(
     RENAMED.table.replace(DROPPED_COLUMN, "") + NEW_COLUMN, RENAMED.query.replace("sum(amount)", "count(id)")
 )
 ENTANGLED = Models(ALL_AT_ONCE.table, RENAMED.query.replace("sum(amount)", "sum(discount)"))
-"""The view reads a renamed and a new column, and no longer a dropped one: no order lets it resolve all the time."""
+"""The view reads a renamed and a new column of the table, and no longer a dropped one."""
 STEPS = {
     "column renamed": RENAMED,
     "column added": ADDED,
     "column dropped": DROPPED,
     "table moved": MOVED,
     "all at once": ALL_AT_ONCE,
+    "entangled": ENTANGLED,
 }
 """How the table and the first view change together."""
+PROFIT_VIEWS = VIEWS.replace("{name: revenue}", "{name: profit}").replace("revenue > 100", "profit > 100")
+PROFIT = Models(query=QUERY.replace("AS revenue", "AS profit"), views=PROFIT_VIEWS)
+"""The second view reads a column of the first one that has another name in `Models`: no order serves both."""
+BOTH_QUERY = PROFIT.query.replace("AS profit", "AS profit, sum(amount) AS revenue")
+EXPAND_THEN_CONTRACT = (Models(query=BOTH_QUERY, views=PROFIT_VIEWS), Models(query=BOTH_QUERY), Models())
 
 
 def write_viewed_models(folder: Path, models: Models = Models()) -> None:  # noqa: B008 - a tuple

@@ -15,8 +15,8 @@ import pytest
 from delta_engine.backends.sql_runner import Row
 from tests.builders.viewed_project import (
     DROPPED,
-    ENTANGLED,
-    NEW_COLUMN,
+    EXPAND_THEN_CONTRACT,
+    PROFIT,
     QUERY,
     RENAMED,
     STEPS,
@@ -130,7 +130,7 @@ def test_views_change_together_with_their_table_and_always_work(
 
 
 @pytest.mark.parametrize(
-    "step", [pytest.param(step, marks=[] if step == "all at once" else pytest.mark.long) for step in STEPS]
+    "step", [pytest.param(step, marks=[] if step == "entangled" else pytest.mark.long) for step in STEPS]
 )
 def test_a_run_that_is_killed_between_any_two_statements_is_no_drift_and_is_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine, step: str
@@ -252,13 +252,14 @@ def test_a_wider_type_under_a_bound_view_is_refused(project: CatalogProject, que
 def test_what_no_order_can_do_is_refused_and_works_in_steps(
     project: CatalogProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    declare(project, PROFIT)
     project.sync()
-    declare(project, ENTANGLED)
+    declare(project, Models())
     refused = project.run(f"plan {CONSENTS}")
     assert (refused.code, "Expand, then contract" in refused.stderr) == (3, True)
     with monkeypatch.context() as patched:
         broken = watch(project.catalog, patched)
-        for models in (RENAMED, Models(RENAMED.table + NEW_COLUMN, ENTANGLED.query), ENTANGLED):
+        for models in EXPAND_THEN_CONTRACT:
             declare(project, models)
             project.sync(CONSENTS)
     assert broken == []
