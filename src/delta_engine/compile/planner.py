@@ -37,11 +37,13 @@ from delta_engine.models import (
     SecurableName,
     Table,
     View,
+    ViewName,
 )
 from delta_engine.models.constraints import resolved
 from delta_engine.ownership.recorded import Recorded, planning_key, resource_key
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, RelationKind
+from delta_engine.state.view_states import is_hidden, with_applied_queries
 from delta_engine.telemetry.garbage import no_garbage_collection
 
 
@@ -129,9 +131,9 @@ class TablePlanner:
             )
         )
         views = [model for model in others if isinstance(model, View)]
-        plan = with_read_functions(with_uses(plan, state), state, views)
+        plan, shown = with_uses(plan, state), _with_applied_queries(state, records)
         replaces = self.capabilities.session_catalog is not None
-        return with_view_orders(plan, views, state, replaces=replaces)
+        return with_view_orders(with_read_functions(plan, shown, views), views, shown, replaces=replaces)
 
     def _created(self, model: Table, state: CatalogState) -> CreateTable:
         files = state.files.get(model.key)
@@ -209,6 +211,14 @@ class TablePlanner:
             yield Create(model)
         if actions:
             yield Align(name, actions, model.declared_at)
+
+
+def _with_applied_queries(state: CatalogState, records: Mapping[str, Recorded[Any]]) -> CatalogState:
+    """Return a snapshot in which the hidden queries of views are those that were applied last."""
+    hidden = (f"{ViewName.kind}.{key}" for key, view in state.views.items() if is_hidden(view))
+    models = (record.last_model for key in hidden if (record := records.get(key)) is not None)
+    applied = [model for model in models if isinstance(model, View)]
+    return replace(state, views=with_applied_queries(state.views, applied)) if applied else state
 
 
 def _exists(name: SecurableName, state: CatalogState) -> bool | None:

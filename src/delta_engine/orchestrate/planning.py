@@ -57,6 +57,7 @@ from delta_engine.state.catalog_reader import (
 )
 from delta_engine.state.existing_files import with_existing_files
 from delta_engine.state.states import CatalogState
+from delta_engine.state.view_states import with_applied_queries
 from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.relations import partial_model_violations
@@ -275,7 +276,7 @@ def _with_recorded(
     )
     if views:
         shown = readable_snapshot(environment.reader, (), views)[0].views
-        observed = replace(observed, views={**shown, **observed.views})
+        observed = replace(observed, views={**with_applied_queries(shown, views), **observed.views})
     return observed
 
 

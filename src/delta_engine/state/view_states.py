@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from delta_engine.models.parts import Grants, read_only, set_fields, to_grants, to_items
 from delta_engine.models.views import SchemaMode, View, ViewColumn, ViewName
@@ -47,6 +47,24 @@ class ViewState:
 
 
 ABSENT_VIEW = ViewState(exists=False)
+
+
+def is_hidden(view: ViewState) -> bool:
+    """Whether the platform hides the query of an existing view."""
+    return view.exists and view.query is None
+
+
+def with_applied_queries(views: Mapping[str, ViewState], applied: Iterable[View]) -> dict[str, ViewState]:
+    """Return views in which the queries that the platform hides are those that the engine applied last.
+
+    Args:
+        views: by `ViewName.key`.
+        applied: the recorded models.
+    """
+    queries = {model.key: submitted_query(model.query) for model in applied}
+    return {
+        key: replace(view, query=queries.get(key)) if is_hidden(view) else view for key, view in views.items()
+    }
 
 
 def view_state_of(view: View) -> ViewState:

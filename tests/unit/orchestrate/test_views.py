@@ -406,6 +406,37 @@ def test_a_hidden_query_is_not_replaced_when_a_project_adopts_the_view(project: 
     assert project.catalog.user_views[VIEW].query == OTHER_QUERY
 
 
+def hide_query(project: CatalogProject) -> None:
+    """Give the view another owner, so that the platform hides its query from the engine."""
+    views = project.catalog.user_views
+    views[VIEW] = replace(views[VIEW], owner="jo")
+    project.catalog.hides_queries = True
+
+
+@pytest.mark.parametrize("step", ["column renamed", "column dropped", "all at once"])
+def test_a_view_with_a_hidden_query_changes_in_an_order_in_which_it_always_works(
+    project: CatalogProject, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.sync()
+    hide_query(project)
+    declare(project, STEPS[step])
+    with monkeypatch.context() as patched:
+        broken = watch(project.catalog, patched)
+        project.sync(CONSENTS)
+    assert broken == []
+    require_everything(project.catalog)
+    require_nothing_to_do(project)
+
+
+def test_a_partial_run_breaks_no_view_with_a_hidden_query_that_it_leaves_out(project: CatalogProject) -> None:
+    project.sync()
+    hide_query(project)
+    declare(project, RENAMED)
+    refused = project.run("plan -t dev.silver.orders")
+    assert refused.code == 3, refused.stdout
+    assert f"view {VIEW}: it reads dev.silver.orders.customer_id" in " ".join(refused.stderr.split())
+
+
 def test_accepted_drift_goes_into_the_model_and_the_file_of_the_query(project: CatalogProject) -> None:
     project.sync()
     project.by_hand(
