@@ -15,7 +15,7 @@ from delta_engine.errors import RefusedError
 from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table, View
 from delta_engine.orchestrate.import_folder import FolderReport
 from delta_engine.orchestrate.importing import Imported
-from delta_engine.orchestrate.planned_documents import planned_json, planned_markdown
+from delta_engine.orchestrate.planned_documents import planned_json
 from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.report.drift_text import drift_text, summary
@@ -28,6 +28,7 @@ from delta_engine.report.suggested_entries import entry_lines
 from delta_engine.state.catalog_reader import Other
 from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.visible import counted, in_one_line, visible
+from delta_engine.tools.pull_requests.markdown import planned_markdown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ from delta_engine.orchestrate.orchestrator import (
     sync,
     undo,
 )
-from delta_engine.orchestrate.planned_documents import planned_json, planned_markdown
+from delta_engine.orchestrate.planned_documents import planned_json
 from delta_engine.orchestrate.planning import draft_unlocked
 from delta_engine.orchestrate.project import Project, load_project
 from delta_engine.orchestrate.reviewed_plans import make_plan_file, write_plan_file
@@ -63,9 +63,10 @@ from delta_engine.plan_files.codec import read_plan_file
 from delta_engine.plan_files.document import Options
 from delta_engine.report.drift_text import drift_lines, drift_text, summary
 from delta_engine.report.json_documents import plan_document, report_json
-from delta_engine.report.plan_tree import plan_markdown, plan_summary
+from delta_engine.report.plan_tree import plan_summary
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted_resources
+from delta_engine.tools.pull_requests.markdown import plan_markdown, planned_markdown
 from delta_engine.validation.rules import needed_by
 
 _COLOURS = {Severity.HIGH: "red", Severity.MEDIUM: "yellow", Severity.LOW: "cyan"}

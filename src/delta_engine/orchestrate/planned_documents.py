@@ -1,4 +1,4 @@
-"""Planned runs as documents, for the command line and the Python API alike."""
+"""Planned runs as JSON documents, for the command line and the Python API alike."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import msgspec
 from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.plan_files.document import ChangedTables
 from delta_engine.report.json_documents import plan_document
-from delta_engine.report.plan_tree import plan_markdown
 
 
 def planned_json(planned: PlannedRun, environment: str, changed: ChangedTables | None = None) -> str:
@@ -28,19 +27,4 @@ def planned_json(planned: PlannedRun, environment: str, changed: ChangedTables |
         needed=planned.needed_consents,
         adopted=planned.adopted,
         changed_since=msgspec.to_builtins(changed) if changed else None,
-    )
-
-
-def planned_markdown(planned: PlannedRun, environment: str) -> str:
-    """Return a plan as Markdown for a pull request, with what speaks against it."""
-    return plan_markdown(
-        planned.plan,
-        planned.compiled.sql_by_table(),
-        environment=environment,
-        refusals=planned.refusals,
-        undone=planned.undone,
-        warnings=planned.warnings,
-        consents=planned.consents,
-        entries=planned.consent_entries,
-        adopted=planned.adopted,
     )

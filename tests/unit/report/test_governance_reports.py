@@ -24,10 +24,11 @@ from delta_engine.report.change_tree import leaf_lines
 from delta_engine.report.compact_plan import notable_branches
 from delta_engine.report.json_documents import pending_summary, plan_content, plan_document
 from delta_engine.report.plan_text import summary_lines
-from delta_engine.report.plan_tree import plan_branches, plan_markdown
+from delta_engine.report.plan_tree import plan_branches
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
 from delta_engine.state.function_states import function_state_of
 from delta_engine.state.policy_states import policy_state_of
+from delta_engine.tools.pull_requests.markdown import plan_markdown
 from tests.builders.deployment import FACTS, NOON
 from tests.builders.models import orders
 

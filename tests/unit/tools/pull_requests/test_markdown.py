@@ -11,7 +11,7 @@ from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Column, QualifiedName, Schema
-from delta_engine.report.plan_tree import LONGEST, code_span, plan_markdown
+from delta_engine.tools.pull_requests.markdown import LONGEST, code_span, plan_markdown
 from tests.builders.models import ORDERS, WORKED_MODEL, orders
 from tests.cases.golden_texts import assert_golden
 
@@ -31,7 +31,7 @@ STATEMENTS = {
 
 def test_a_plan(request: pytest.FixtureRequest) -> None:
     text = plan_markdown(PLAN, STATEMENTS, environment="dev")
-    assert_golden(text, Path(__file__).parent / "golden" / "plan.md", request)
+    assert_golden(text, Path(__file__).parent / "plan.md", request)
 
 
 def test_nothing_to_do() -> None:
