@@ -53,9 +53,9 @@ def columns(catalog: FakeUnityCatalog, view: str = V) -> list[tuple[str, str]]:
 
 def read(catalog: FakeUnityCatalog, name: ViewName) -> ViewState:
     of_schemas = {view: by_table(catalog.run(view.query(name.catalog, [name.schema]))) for view in OF_VIEWS}
-    parts = {view: rows.get((name.schema, name.view), ()) for view, rows in of_schemas.items()}
+    parts = {view: rows.get((name.schema, name.name), ()) for view, rows in of_schemas.items()}
     tables = catalog.run(TABLES.query(name.catalog, [name.schema]))
-    (row,) = (row for row in tables if is_view(row) and row["table_name"] == name.view)
+    (row,) = (row for row in tables if is_view(row) and row["table_name"] == name.name)
     return view_state(name, row, parts)
 
 

@@ -214,7 +214,7 @@ def test_an_edited_function_or_policy_loads_as_what_was_wanted(
     named: dict[str, Any] = {
         "catalog_name": name.catalog,
         "schema_name": name.schema,
-        "function_name": name.function,
+        "function_name": name.name,
     }
     wanted: list[tuple[Securable, Securable]] = [
         (function, replace(function_to_be, **named)),

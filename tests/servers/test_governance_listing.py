@@ -19,10 +19,11 @@ from delta_engine.sql.policies import sql_create_policy
 from delta_engine.state.catalog_reader import Other
 from delta_engine.state.function_states import FunctionState, function_state_of
 from delta_engine.state.governed_tags import GovernedTagReader
-from delta_engine.state.policy_states import OtherPolicy, PolicyState, policy_state_of
+from delta_engine.state.policy_states import PolicyState, policy_state_of
 from delta_engine.state.unity_catalog.policy_descriptions import listed_policy
 from delta_engine.state.unity_catalog.routines import ROUTINE_PRIVILEGES, listed_function
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
+from delta_engine.state.unmanaged import Unmanaged
 from delta_engine.validation.policy_rules import ungoverned_tags
 from tests.fakes import governance_api
 from tests.fakes.governance_api import FUNCTIONS as FUNCTIONS_PATH
@@ -105,7 +106,7 @@ def test_policies_are_listed_with_everything_that_a_model_says(client: Any, api:
 def test_a_policy_that_grants_is_listed_as_another_one(client: Any, api: FakeGovernanceApi) -> None:
     api.catalog.policies = [replace(api.catalog.policies[0], policy_type="GRANT")]
     (info,) = client.policies.list_policies("SCHEMA", "dev.silver")
-    assert listed_policy(info) == OtherPolicy("it is a GRANT policy")
+    assert listed_policy(info) == Unmanaged("it is a GRANT policy")
 
 
 def test_both_ways_of_reading_agree(client: Any, api: FakeGovernanceApi) -> None:

@@ -435,7 +435,7 @@ class _Steps:
         step = Step(name=change.name, operation=operation, statements=tuple(statements))
         position = self._add(change.name, step, set(), reached)
         if isinstance(change, Create) and isinstance(change.name, FunctionName):
-            self._functions[change.name.function.lower()].add(position)
+            self._functions[change.name.parts[-1]].add(position)
 
     def add_last(self, drop: Drop[Any], statement: Statement) -> None:
         """Add the drop of a policy, which follows all in its scope, or of a function, which follows everything."""

@@ -16,7 +16,7 @@ from delta_engine.models.parts import (
     NO_GRANTS,
     NOTHING,
     Grants,
-    SchemaName,
+    NameInSchema,
     set_fields,
     to_flag,
     to_grants,
@@ -30,34 +30,11 @@ from delta_engine.models.type_forms import TypeLike, to_data_type
 from delta_engine.models.types import DataType, first_unsupported
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class FunctionName:
-    """The raw three-part name of a function; compares in lower case, as Unity Catalog stores it."""
+class FunctionName(NameInSchema):
+    """The name of a function."""
 
+    __slots__ = ()
     kind: ClassVar[str] = "function"
-    is_container: ClassVar[bool] = False
-    is_selectable: ClassVar[bool] = True
-    catalog: str
-    schema: str
-    function: str
-
-    @property
-    def key(self) -> str:
-        """The dotted name in lower case, by which functions compare."""
-        return str(self).lower()
-
-    @property
-    def parents(self) -> tuple[SchemaName, ...]:
-        """The securables that it is in: its schema."""
-        return (SchemaName(self.catalog, self.schema),)
-
-    @property
-    def parts(self) -> tuple[str, str, str]:
-        """The three parts in lower case."""
-        return self.catalog.lower(), self.schema.lower(), self.function.lower()
-
-    def __str__(self) -> str:
-        return f"{self.catalog}.{self.schema}.{self.function}"
 
 
 @unique

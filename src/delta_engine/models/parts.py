@@ -91,6 +91,36 @@ class SchemaName:
         return f"{self.catalog}.{self.schema}"
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class NameInSchema:
+    """The raw three-part name of a securable in a schema; compares in lower case, as Unity Catalog stores it."""
+
+    kind: ClassVar[str]
+    is_container: ClassVar[bool] = False
+    is_selectable: ClassVar[bool] = True
+    catalog: str
+    schema: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        """The dotted name in lower case, by which securables of a kind compare."""
+        return str(self).lower()
+
+    @property
+    def parents(self) -> tuple[SchemaName, ...]:
+        """The securables that it is in: its schema."""
+        return (SchemaName(self.catalog, self.schema),)
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """The three parts in lower case."""
+        return self.catalog.lower(), self.schema.lower(), self.name.lower()
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.schema}.{self.name}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
     """A foreign key, seen from the referenced table: `table` has the key, `name` is the catalog's spelling."""

@@ -17,7 +17,7 @@ from delta_engine.models.parts import (
     NO_GRANTS,
     NOTHING,
     Grants,
-    SchemaName,
+    NameInSchema,
     set_fields,
     to_former_names,
     to_grants,
@@ -29,34 +29,11 @@ from delta_engine.models.parts import (
 from delta_engine.models.repetitions import Repetition, repeated
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ViewName:
-    """The raw three-part name of a view; compares in lower case, as Unity Catalog stores it."""
+class ViewName(NameInSchema):
+    """The name of a view. No table has its key: tables and views of a schema share their names."""
 
+    __slots__ = ()
     kind: ClassVar[str] = "view"
-    is_container: ClassVar[bool] = False
-    is_selectable: ClassVar[bool] = True
-    catalog: str
-    schema: str
-    view: str
-
-    @property
-    def key(self) -> str:
-        """The dotted name in lower case, by which views compare: also with tables, whose namespace they share."""
-        return str(self).lower()
-
-    @property
-    def parents(self) -> tuple[SchemaName, ...]:
-        """The securables that it is in: its schema."""
-        return (SchemaName(self.catalog, self.schema),)
-
-    @property
-    def parts(self) -> tuple[str, str, str]:
-        """The three parts in lower case."""
-        return self.catalog.lower(), self.schema.lower(), self.view.lower()
-
-    def __str__(self) -> str:
-        return f"{self.catalog}.{self.schema}.{self.view}"
 
 
 @unique

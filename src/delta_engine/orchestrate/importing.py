@@ -407,7 +407,7 @@ def _is_taken(schema: SchemaName, scope: Scope) -> bool:
 
 def _notes_on_governed(governed: CatalogState, hidden: Mapping[SecurableName, str]) -> Iterator[str]:
     """Yield which functions, policies and views are left out, and why."""
-    reasons = {f"function {key}": f"it is {other.kind}" for key, other in governed.other_routines.items()}
+    reasons = {f"function {key}": other.reason for key, other in governed.other_routines.items()}
     reasons |= {
         f"policy {PolicyName.of_key(key)}": other.reason for key, other in governed.other_policies.items()
     }

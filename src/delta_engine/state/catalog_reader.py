@@ -153,7 +153,7 @@ def snapshot_with_former_names(
         [under_former_name(declared[key], former) for key, former in formers.items()],
         [
             *(
-                replace(model, view_name=former.view, renamed_from=())
+                replace(model, view_name=former.name, renamed_from=())
                 for model in views
                 for former in model.former_names
             ),
@@ -338,7 +338,7 @@ def bare_policy(scope: PolicyScope) -> AbacPolicy:
 
 def bare_view(name: ViewName) -> View:
     """Return a model with nothing but a name, which is enough for a snapshot."""
-    return View(name.catalog, name.schema, name.view)
+    return View(name.catalog, name.schema, name.name)
 
 
 def read_each(

@@ -11,6 +11,7 @@ from delta_engine.models import QualifiedName
 from delta_engine.models.functions import FunctionName
 from delta_engine.models.policies import PolicyName
 from delta_engine.models.views import ViewName
+from delta_engine.state.unmanaged import Unmanaged
 
 _MOST_FAILED: Final = 8
 """How many tables may fail in a row. Each may take a timeout, and there may be thousands."""
@@ -93,10 +94,10 @@ def unreadable(name: FunctionName | PolicyName | ViewName, error: StatementError
     return refusal
 
 
-def not_managed(name: FunctionName | PolicyName | ViewName, reason: str) -> CatalogReadError:
+def not_managed(name: FunctionName | PolicyName | ViewName, other: Unmanaged) -> CatalogReadError:
     """Return the refusal of a declared name that has something which the engine does not manage."""
     return CatalogReadError(
-        f"{reason}, which the engine does not manage",
+        f"{other.reason}, which the engine does not manage",
         securable=f"{name.kind} {name}",
         way_out=f"Rename the {name.kind} in the model, or leave it out of the models.",
     )

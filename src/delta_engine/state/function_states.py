@@ -73,10 +73,3 @@ def function_state_of(function: Function) -> FunctionState:
         grants=function.grants,
         tags=function.tags,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class OtherRoutine:
-    """A routine that the engine does not manage, such as a procedure, with what it is."""
-
-    kind: str

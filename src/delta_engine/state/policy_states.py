@@ -53,10 +53,3 @@ def policy_state_of(policy: AbacPolicy) -> PolicyState:
         when=policy.when,
         comment=policy.comment,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class OtherPolicy:
-    """A policy that the engine does not manage, such as one that grants privileges, with the reason."""
-
-    reason: str

@@ -21,7 +21,8 @@ from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.sql.functions import sql_describe_function
 from delta_engine.sql.string_literals import literal_text
 from delta_engine.state.failed_reads import not_managed, require_answers, unreadable
-from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState, OtherRoutine
+from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState
+from delta_engine.state.unmanaged import Unmanaged
 
 _USAGE: Final = "Usage: "
 _PREFIX: Final = "sqlFunction."
@@ -42,12 +43,12 @@ def read_function(runner: SqlRunner, name: FunctionName) -> FunctionState:
             return ABSENT_FUNCTION
         require_answers(error, f"function {name}")
         raise unreadable(name, error) from error
-    if isinstance(described, OtherRoutine):
-        raise not_managed(name, f"it is {described.kind}")
+    if isinstance(described, Unmanaged):
+        raise not_managed(name, described)
     return described
 
 
-def described_function(name: FunctionName, rows: Sequence[Row]) -> FunctionState | OtherRoutine:
+def described_function(name: FunctionName, rows: Sequence[Row]) -> FunctionState | Unmanaged:
     """Return a function of the session catalog from the rows of its description.
 
     Raises:
@@ -56,11 +57,11 @@ def described_function(name: FunctionName, rows: Sequence[Row]) -> FunctionState
     lines = [str(value) for row in rows for value in row.values()]
     usage = next((line.removeprefix(_USAGE) for line in lines if line.startswith(_USAGE)), None)
     if usage is None or not usage.startswith("{"):
-        return OtherRoutine("a function of a Java class")
+        return Unmanaged("it is a function of a Java class")
     try:
         facts = msgspec.json.decode(usage, type=dict[str, str])
         if facts.get(f"{_PREFIX}isTableFunc") == "true":
-            return OtherRoutine("a table function")
+            return Unmanaged("it is a table function")
         return FunctionState(
             returns=parse_data_type(facts[f"{_PREFIX}returnType"]),
             body=facts.get(f"{_PREFIX}expression") or facts[f"{_PREFIX}query"],

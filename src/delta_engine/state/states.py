@@ -28,8 +28,9 @@ from delta_engine.models import (
 )
 from delta_engine.models.parts import read_only, set_fields, to_grants, to_items, to_names
 from delta_engine.state.audits import NO_AUDIT, Audit
-from delta_engine.state.function_states import FunctionState, OtherRoutine
-from delta_engine.state.policy_states import OtherPolicy, PolicyState
+from delta_engine.state.function_states import FunctionState
+from delta_engine.state.policy_states import PolicyState
+from delta_engine.state.unmanaged import Unmanaged
 from delta_engine.state.view_states import ViewState
 
 SECRET_KEY: Final = re.compile(r"secret|password|token|access[.]?key|url", re.IGNORECASE)
@@ -199,6 +200,7 @@ class CatalogState:
         other_policies: the policies of these scopes that the engine does not manage, by `PolicyName.key`.
         views: the declared and recorded views, by `ViewName.key`; each declared one, also a missing one.
         other_views: creation and last change of the other views of these schemas, by `ViewName.key`.
+        by_kind: the states of each kind, by its word.
     """
 
     tables: Mapping[str, TableState]
@@ -209,11 +211,12 @@ class CatalogState:
     files: Mapping[str, TableState | None] = field(default_factory=dict)
     functions: Mapping[str, FunctionState] = field(default_factory=dict)
     policies: Mapping[str, PolicyState] = field(default_factory=dict)
-    other_routines: Mapping[str, OtherRoutine] = field(default_factory=dict)
-    other_policies: Mapping[str, OtherPolicy] = field(default_factory=dict)
+    other_routines: Mapping[str, Unmanaged] = field(default_factory=dict)
+    other_policies: Mapping[str, Unmanaged] = field(default_factory=dict)
     function_uses: Mapping[str, tuple[tuple[str, str | None], ...]] = field(default_factory=dict)
     views: Mapping[str, ViewState] = field(default_factory=dict)
     other_views: Mapping[str, Audit] = field(default_factory=dict, compare=False)
+    by_kind: Mapping[str, Mapping[str, SecurableState]] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         set_fields(
@@ -232,6 +235,14 @@ class CatalogState:
             views=MappingProxyType(dict(self.views)),
             other_views=MappingProxyType(dict(self.other_views)),
         )
+        states: Mapping[str, Mapping[str, SecurableState]] = {
+            SchemaName.kind: self.schema_states,
+            FunctionName.kind: self.functions,
+            QualifiedName.kind: self.tables,
+            PolicyName.kind: self.policies,
+            ViewName.kind: self.views,
+        }
+        set_fields(self, by_kind=states)
 
     @property
     def schemas(self) -> frozenset[tuple[str, str]]:
@@ -252,17 +263,6 @@ class CatalogState:
         state = self.by_kind[name.kind].get(name.key)
         is_missing = state is None and tuple(name.key.split(".")) in self.missing_schemas
         return ABSENT_SCHEMA if is_missing else state
-
-    @property
-    def by_kind(self) -> Mapping[str, Mapping[str, SecurableState]]:
-        """The states of each kind, by its word."""
-        return {
-            SchemaName.kind: self.schema_states,
-            FunctionName.kind: self.functions,
-            QualifiedName.kind: self.tables,
-            PolicyName.kind: self.policies,
-            ViewName.kind: self.views,
-        }
 
 
 def former_name_of(state: SecurableState | None) -> SecurableName | None:

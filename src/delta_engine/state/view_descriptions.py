@@ -16,9 +16,10 @@ from delta_engine.models.views import SchemaMode, ViewColumn, ViewName
 from delta_engine.sql.queries import sql_describe_as_json
 from delta_engine.sql.text import sql_path
 from delta_engine.state.failed_reads import not_managed, require_answers, unreadable
-from delta_engine.state.view_states import ABSENT_VIEW, OtherView, ViewState
+from delta_engine.state.unmanaged import Unmanaged
+from delta_engine.state.view_states import ABSENT_VIEW, ViewState
 
-ViewAnswer: TypeAlias = ViewState | OtherView | CatalogReadError | None
+ViewAnswer: TypeAlias = ViewState | Unmanaged | CatalogReadError | None
 """A view, another relation, why it cannot be described, or None where the platform has no such description."""
 
 VIEW: Final = "VIEW"
@@ -53,7 +54,7 @@ def ask_view(runner: SqlRunner, name: ViewName) -> ViewAnswer:
         return None if error_conditions.is_unsupported(error) else unreadable(name, error)
 
 
-def described_view(name: ViewName, text: str) -> ViewState | OtherView:
+def described_view(name: ViewName, text: str) -> ViewState | Unmanaged:
     """Return a view from its description as JSON, without tags and grants.
 
     Raises:
@@ -85,8 +86,8 @@ def as_described(name: ViewName, described: ViewAnswer) -> ViewState:
     match described:
         case CatalogReadError():
             raise described
-        case OtherView(kind):
-            raise not_managed(name, f"it is {kind}")
+        case Unmanaged():
+            raise not_managed(name, described)
         case None:
             raise CatalogReadError(
                 "the platform does not describe it as JSON",
@@ -105,10 +106,10 @@ def table_of_this_name(name: ViewName, kind: str) -> CatalogReadError:
     )
 
 
-def other_view(kind: str) -> OtherView | None:
+def other_view(kind: str) -> Unmanaged | None:
     """Return another relation with a query by the platform's word for its kind; None for views and tables."""
     other = OTHERS.get(kind.upper())
-    return None if other is None else OtherView(other)
+    return None if other is None else Unmanaged(f"it is {other}")
 
 
 def schema_mode(text: str | None) -> SchemaMode | None:

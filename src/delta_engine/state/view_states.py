@@ -78,10 +78,3 @@ def view_state_of(view: View) -> ViewState:
         owner=view.owner,
         grants=view.grants,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class OtherView:
-    """A relation with a query that the engine does not manage, such as a materialized view, with what it is."""
-
-    kind: str

@@ -130,7 +130,7 @@ def test_uses_leave_and_arrive() -> None:
 
 def _uses_of_inner(observed: CatalogState, change: Align[Any]) -> tuple[FunctionUse, ...]:
     plan = with_uses(TablePlan((change, replacing())), observed)
-    inner = next(align for align in plan.of_kind(Align, "function") if align.name.function == "inner")
+    inner = next(align for align in plan.of_kind(Align, "function") if align.name.name == "inner")
     (action,) = inner.of_type(ReplaceFunction)
     return action.uses
 

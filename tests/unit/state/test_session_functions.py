@@ -12,9 +12,10 @@ from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Function, FunctionName, Parameter, Schema
 from delta_engine.models.types import AtomicType
 from delta_engine.state.catalog_reader import readable_snapshot
-from delta_engine.state.function_states import FunctionState, OtherRoutine
+from delta_engine.state.function_states import FunctionState
 from delta_engine.state.session_functions import described_function
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
+from delta_engine.state.unmanaged import Unmanaged
 from tests.fakes.recording_sql_runner import Answer, ScriptedSqlRunner
 
 NAME = FunctionName("spark_catalog", "g", "m")
@@ -95,9 +96,9 @@ def test_a_query_is_a_body() -> None:
 
 
 def test_other_functions_are_named() -> None:
-    assert described_function(NAME, rows(isTableFunc="true")) == OtherRoutine("a table function")
+    assert described_function(NAME, rows(isTableFunc="true")) == Unmanaged("it is a table function")
     java = [{"function_desc": "Function: g.m"}, {"function_desc": "Usage: N/A."}]
-    assert described_function(NAME, java) == OtherRoutine("a function of a Java class")
+    assert described_function(NAME, java) == Unmanaged("it is a function of a Java class")
 
 
 @pytest.mark.parametrize("usage", ["{", '{"sqlFunction.returnType": "INT"}', '{"a": 1}'])

@@ -11,8 +11,9 @@ from delta_engine.models import Schema, Table
 from delta_engine.models.views import SchemaMode, View, ViewColumn, ViewName
 from delta_engine.state.catalog_reader import readable_snapshot, snapshot_with_former_names
 from delta_engine.state.spark_delta_reader import SparkDeltaReader
+from delta_engine.state.unmanaged import Unmanaged
 from delta_engine.state.view_descriptions import described_view
-from delta_engine.state.view_states import ABSENT_VIEW, OtherView, ViewState, view_state_of
+from delta_engine.state.view_states import ABSENT_VIEW, ViewState, view_state_of
 from tests.fakes.recording_sql_runner import Answer, ScriptedSqlRunner
 
 NAME = ViewName("dev", "gold", "Revenue")
@@ -53,7 +54,7 @@ def test_other_descriptions_are_refused(text: str, reason: str) -> None:
 
 def test_a_described_materialized_view_is_another_relation() -> None:
     text = DESCRIBED.replace('"VIEW"', '"MATERIALIZED_VIEW"')
-    assert described_view(NAME, text) == OtherView("a materialized view")
+    assert described_view(NAME, text) == Unmanaged("it is a materialized view")
 
 
 def test_the_state_of_a_model_has_the_query_as_submitted() -> None:

@@ -14,8 +14,9 @@ from delta_engine.models import Column, ColumnMask, RowFilter, Schema, Table
 from delta_engine.models.functions import Function, Parameter
 from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
 from delta_engine.models.type_text import parse_data_type
-from delta_engine.state.policy_states import OtherPolicy, PolicyState
+from delta_engine.state.policy_states import PolicyState
 from delta_engine.state.states import CatalogState
+from delta_engine.state.unmanaged import Unmanaged
 from delta_engine.validation.function_rules import cycle_problems, fits, function_problems, use_problems
 from delta_engine.validation.policy_rules import (
     argument_problems,
@@ -257,7 +258,7 @@ def test_a_scope_takes_a_number_of_policies_with_those_of_others() -> None:
     observed = CatalogState(
         tables={},
         policies={name.key: PolicyState() for name in managed} | {"schema.dev.sales.other": PolicyState()},
-        other_policies={name.key: OtherPolicy("grants rights") for name in others},
+        other_policies={name.key: Unmanaged("grants rights") for name in others},
     )
     created = Create(policy("new", scope=on_table))
     (refusal,) = crowded_scopes(TablePlan((created,)), observed)

@@ -19,7 +19,7 @@ from delta_engine.models.policies import PolicyName, PolicyScope
 from delta_engine.sql.policies import sql_describe_policy, sql_show_policies
 from delta_engine.state.failed_reads import require_answers, unreadable
 from delta_engine.state.governed_tags import TagPolicyListing
-from delta_engine.state.policy_states import OtherPolicy, PolicyState
+from delta_engine.state.policy_states import PolicyState
 from delta_engine.state.unity_catalog.information_schema import SystemView
 from delta_engine.state.unity_catalog.policy_descriptions import (
     described_policy,
@@ -33,6 +33,7 @@ from delta_engine.state.unity_catalog.routines import (
     function_states,
     listed_function,
 )
+from delta_engine.state.unmanaged import Unmanaged
 from delta_engine.telemetry.logs import log
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _Answer = TypeVar("_Answer")
 ViewQuery: TypeAlias = Callable[[SystemView, Collection[str]], Sequence[Row]]
 """Returns the rows of a view about some schemas of a catalog."""
 
-PolicyAnswer: TypeAlias = PolicyState | OtherPolicy | CatalogReadError
+PolicyAnswer: TypeAlias = PolicyState | Unmanaged | CatalogReadError
 """A policy, one that the engine does not manage, or why it cannot be read."""
 
 

@@ -12,19 +12,19 @@ from delta_engine.errors import CatalogReadError
 from delta_engine.models.functions import Function, FunctionName
 from delta_engine.models.policies import AbacPolicy, PolicyName, PolicyScope
 from delta_engine.state.failed_reads import not_managed
-from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState, OtherRoutine
-from delta_engine.state.policy_states import ABSENT_POLICY, EVERY_POLICY, OtherPolicy, PolicyState
+from delta_engine.state.function_states import FunctionState
+from delta_engine.state.policy_states import EVERY_POLICY, PolicyState
 from delta_engine.state.unity_catalog.governance import GovernanceReader, ViewQuery
 from delta_engine.state.unity_catalog.information_schema import grants
 from delta_engine.state.unity_catalog.routines import ROUTINE_PRIVILEGES, by_routine
 from delta_engine.state.unity_catalog.show_grants import GrantedName, expected_grants, granted_rows
+from delta_engine.state.unmanaged import Unmanaged
 
-State = TypeVar("State")
-Other = TypeVar("Other")
+State = TypeVar("State", FunctionState, PolicyState)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Governed(Generic[State, Other]):
+class Governed(Generic[State]):
     """The functions, or the policies, of one catalog.
 
     Args:
@@ -34,8 +34,21 @@ class Governed(Generic[State, Other]):
     """
 
     states: Mapping[str, State]
-    others: Mapping[str, Other] = field(default_factory=dict)
+    others: Mapping[str, Unmanaged] = field(default_factory=dict)
     refusals: Sequence[CatalogReadError] = ()
+
+    @classmethod
+    def of(
+        cls, kind: type[State], models: Iterable[Function | AbacPolicy], answers: Mapping[str, object]
+    ) -> Governed[State]:
+        """Divide the answers about functions or policies, by key; without an answer, a declared one is missing."""
+        declared = {model.key: model for model in models}
+        absent = {key: kind(exists=False) for key in declared if key not in answers}
+        return Governed(
+            states=absent | {key: answer for key, answer in answers.items() if isinstance(answer, kind)},
+            others={key: answer for key, answer in answers.items() if isinstance(answer, Unmanaged)},
+            refusals=tuple(_refusals(declared, answers)),
+        )
 
 
 def ask_functions(
@@ -44,7 +57,7 @@ def ask_functions(
     query: ViewQuery,
     place: tuple[str, Collection[str]],
     models: Sequence[Function] = (),
-) -> Callable[[], Governed[FunctionState, OtherRoutine]]:
+) -> Callable[[], Governed[FunctionState]]:
     """Ask for the functions of schemas; return what waits for the answers.
 
     Args:
@@ -52,30 +65,21 @@ def ask_functions(
         place: the catalog and those of its schemas that exist, in lower case.
         models: the declared functions of the catalog.
     """
-    declared = {model.key: model for model in models}
-    absent = dict.fromkeys(declared, ABSENT_FUNCTION)
     catalog, schemas = place
     if not schemas:
-        return lambda: Governed(states=absent)
+        return lambda: Governed.of(FunctionState, models, {})
     listed = reader.functions(pool, query, catalog, schemas)
     privileges = pool.submit(query, ROUTINE_PRIVILEGES, schemas)
 
-    def collected() -> Governed[FunctionState, OtherRoutine]:
-        answers = listed()
-        functions = {key: answer for key, answer in answers.items() if isinstance(answer, FunctionState)}
-        others = {key: answer for key, answer in answers.items() if isinstance(answer, OtherRoutine)}
+    def collected() -> Governed[FunctionState]:
+        functions = Governed.of(FunctionState, models, listed())
+        existing = [FunctionName(*key.split(".")) for key, state in functions.states.items() if state.exists]
         rows = by_routine(ROUTINE_PRIVILEGES, privileges.result())
-        names = {key: FunctionName(*key.split(".")) for key in functions}
-        shown: dict[GrantedName, Sequence[Row]] = {
-            name: rows.get(name.parts[1:], ()) for name in names.values()
-        }
+        shown: dict[GrantedName, Sequence[Row]] = {name: rows.get(name.parts[1:], ()) for name in existing}
         granted, of_grants = granted_rows(shown, expected_grants(models), reader.runner, pool)
-        refusals = _refusals(declared, answers)
-        return Governed(
-            states={key: absent[key] for key in absent.keys() - answers.keys()}
-            | {key: replace(state, grants=grants(granted[key])) for key, state in functions.items()},
-            others=others,
-            refusals=(*of_grants, *refusals),
+        states = {key: replace(functions.states[key], grants=grants(granted[key])) for key in granted}
+        return replace(
+            functions, states={**functions.states, **states}, refusals=(*of_grants, *functions.refusals)
         )
 
     return collected
@@ -86,26 +90,14 @@ def ask_policies(
     pool: Executor,
     scopes: Mapping[PolicyScope, Sequence[PolicyName]],
     models: Sequence[AbacPolicy] = (),
-) -> Callable[[], Governed[PolicyState, OtherPolicy]]:
+) -> Callable[[], Governed[PolicyState]]:
     """Ask for the policies on existing scopes; return what waits for the answers.
 
     Args:
         scopes: as `GovernanceReader.policies` takes them.
     """
-    declared = {model.key: model for model in models}
-    absent = dict.fromkeys(declared, ABSENT_POLICY)
     listed = reader.policies(pool, scopes)
-
-    def collected() -> Governed[PolicyState, OtherPolicy]:
-        answers = listed()
-        policies = {key: answer for key, answer in answers.items() if isinstance(answer, PolicyState)}
-        return Governed(
-            states={key: absent[key] for key in absent.keys() - answers.keys()} | policies,
-            others={key: answer for key, answer in answers.items() if isinstance(answer, OtherPolicy)},
-            refusals=tuple(_refusals(declared, answers)),
-        )
-
-    return collected
+    return lambda: Governed.of(PolicyState, models, listed())
 
 
 def scopes_of(
@@ -133,7 +125,5 @@ def _refusals(
         match answers.get(key):
             case CatalogReadError() as refusal:
                 yield refusal
-            case OtherRoutine(kind):
-                yield not_managed(model.qualified_name, f"it is {kind}")
-            case OtherPolicy(reason):
-                yield not_managed(model.qualified_name, reason)
+            case Unmanaged() as other:
+                yield not_managed(model.qualified_name, other)

@@ -17,8 +17,9 @@ from delta_engine.models.policies import PolicyFilter, PolicyMask, Protection
 from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.sql.tag_conditions import present_spelling
 from delta_engine.state.audits import Audit
-from delta_engine.state.policy_states import OtherPolicy, PolicyState
-from delta_engine.state.unity_catalog.routines import moment_of
+from delta_engine.state.policy_states import PolicyState
+from delta_engine.state.unity_catalog.table_states import listed_audit
+from delta_engine.state.unmanaged import Unmanaged
 
 if TYPE_CHECKING:
     from databricks.sdk.service.catalog import FunctionArgument, PolicyInfo
@@ -28,10 +29,10 @@ _COLUMN_MASK: Final = "COLUMN_MASK"
 _SDK_PREFIX: Final = "POLICY_TYPE_"
 
 
-def listed_policy(info: PolicyInfo) -> PolicyState | OtherPolicy:
+def listed_policy(info: PolicyInfo) -> PolicyState | Unmanaged:
     """Return a policy of a listing."""
     protection = _listed_protection(info)
-    if isinstance(protection, OtherPolicy):
+    if isinstance(protection, Unmanaged):
         return protection
     return PolicyState(
         protection=protection,
@@ -43,16 +44,11 @@ def listed_policy(info: PolicyInfo) -> PolicyState | OtherPolicy:
         },
         when=present_spelling(info.when_condition) if info.when_condition else None,
         comment=info.comment or "",
-        audit=Audit(
-            created_at=moment_of(info.created_at),
-            created_by=info.created_by,
-            altered_at=moment_of(info.updated_at),
-            altered_by=info.updated_by,
-        ),
+        audit=listed_audit(info),
     )
 
 
-def described_policy(rows: Sequence[Row]) -> PolicyState | OtherPolicy:
+def described_policy(rows: Sequence[Row]) -> PolicyState | Unmanaged:
     """Return a policy from the rows of DESCRIBE POLICY: a property and its value each, without those that are not set.
 
     Raises:
@@ -61,7 +57,7 @@ def described_policy(rows: Sequence[Row]) -> PolicyState | OtherPolicy:
     properties = dict(map(_property, rows))
     policy_type = _needed(properties, "policy type")
     if policy_type not in (_ROW_FILTER, _COLUMN_MASK):
-        return OtherPolicy(f"it is a {policy_type} policy")
+        return Unmanaged(f"it is a {policy_type} policy")
     function = _needed(properties, "function name")
     using = tuple(part.strip() for part in _split(properties.get("using columns", "")))
     when = properties.get("when condition") or properties.get("when")
@@ -110,23 +106,23 @@ def shown_policies(rows: Sequence[Row]) -> list[str]:
 _REPORT: Final = "Report it, with what the statement returns."
 
 
-def _listed_protection(info: PolicyInfo) -> Protection | OtherPolicy:
+def _listed_protection(info: PolicyInfo) -> Protection | Unmanaged:
     if info.row_filter is not None:
         using = _arguments(info.row_filter.using or ())
-        return using if isinstance(using, OtherPolicy) else PolicyFilter(info.row_filter.function_name, using)
+        return using if isinstance(using, Unmanaged) else PolicyFilter(info.row_filter.function_name, using)
     if info.column_mask is not None:
         mask = info.column_mask
         using = _arguments(mask.using or ())
         return (
-            using if isinstance(using, OtherPolicy) else PolicyMask(mask.function_name, mask.on_column, using)
+            using if isinstance(using, Unmanaged) else PolicyMask(mask.function_name, mask.on_column, using)
         )
-    return OtherPolicy(f"it is a {info.policy_type.value.removeprefix(_SDK_PREFIX)} policy")
+    return Unmanaged(f"it is a {info.policy_type.value.removeprefix(_SDK_PREFIX)} policy")
 
 
-def _arguments(listed: Sequence[FunctionArgument]) -> tuple[str, ...] | OtherPolicy:
+def _arguments(listed: Sequence[FunctionArgument]) -> tuple[str, ...] | Unmanaged:
     arguments = [argument.alias if argument.alias is not None else argument.constant for argument in listed]
     if None in arguments:
-        return OtherPolicy("its function takes an expression that is computed for each query")
+        return Unmanaged("its function takes an expression that is computed for each query")
     return tuple(map(str, arguments))
 
 

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
 from delta_engine.models.functions import FunctionLanguage, Parameter
 from delta_engine.models.type_text import parse_data_type
-from delta_engine.state.audits import Audit
-from delta_engine.state.function_states import FunctionState, OtherRoutine
+from delta_engine.state.function_states import FunctionState
 from delta_engine.state.unity_catalog.information_schema import LAGGING, SystemView, optional_text
-from delta_engine.state.unity_catalog.table_states import audit
+from delta_engine.state.unity_catalog.table_states import audit, listed_audit
+from delta_engine.state.unmanaged import Unmanaged
 from delta_engine.telemetry.visible import has_half_a_character
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ OF_FUNCTIONS: Final = (ROUTINES, PARAMETERS, ROUTINE_PRIVILEGES)
 RoutineKey = tuple[str, str]
 """A schema's and a function's name in lower case."""
 
-RoutineAnswer: TypeAlias = FunctionState | OtherRoutine | CatalogReadError
+RoutineAnswer: TypeAlias = FunctionState | Unmanaged | CatalogReadError
 """A function, a routine that the engine does not manage, or why it cannot be read."""
 
 _YES: Final = {"YES": True, "NO": False}
@@ -101,20 +100,8 @@ def listed_function(info: FunctionInfo) -> RoutineAnswer:
         comment=info.comment or "",
         owner=info.owner,
         shows_tags=False,
-        audit=Audit(
-            created_at=moment_of(info.created_at),
-            created_by=info.created_by,
-            altered_at=moment_of(info.updated_at),
-            altered_by=info.updated_by,
-        ),
+        audit=listed_audit(info),
     )
-
-
-def moment_of(milliseconds: int | None) -> datetime | None:
-    """Return the moment of a listing's time."""
-    if milliseconds is None:
-        return None
-    return datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=milliseconds)
 
 
 def _function_state(row: Row, parameters: Sequence[Row]) -> RoutineAnswer:
@@ -139,13 +126,13 @@ def _function_state(row: Row, parameters: Sequence[Row]) -> RoutineAnswer:
     )
 
 
-def _other_kind(routine_type: str, data_type: str | None, language: str) -> OtherRoutine | None:
+def _other_kind(routine_type: str, data_type: str | None, language: str) -> Unmanaged | None:
     if routine_type.upper() != "FUNCTION":
-        return OtherRoutine(f"a {routine_type.lower()}")
+        return Unmanaged(f"it is a {routine_type.lower()}")
     if (data_type or "").upper() in ("TABLE", "TABLE_TYPE"):
-        return OtherRoutine("a table function")
+        return Unmanaged("it is a table function")
     languages = {managed.value for managed in FunctionLanguage}
-    return None if language.lower() in languages else OtherRoutine(f"a function in {language}")
+    return None if language.lower() in languages else Unmanaged(f"it is a function in {language}")
 
 
 def _parameter(row: Row) -> Parameter:

@@ -6,6 +6,7 @@ import csv
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, NamedTuple
 
 from delta_engine.backends.sql_runner import Row, utc_moment
@@ -30,6 +31,8 @@ from delta_engine.state.states import RelationKind, TableState
 from delta_engine.state.unity_catalog import information_schema as views
 
 if TYPE_CHECKING:
+    from databricks.sdk.service.catalog import FunctionInfo, PolicyInfo, TableInfo
+
     from delta_engine.state.unity_catalog.details import TableDetails
     from delta_engine.state.unity_catalog.keys import KeyRows
 
@@ -58,6 +61,22 @@ def audit(row: Row) -> Audit:
         altered_at=utc_moment(row["last_altered"]),
         altered_by=views.optional_text(row["last_altered_by"]),
     )
+
+
+def listed_audit(info: TableInfo | FunctionInfo | PolicyInfo) -> Audit:
+    """Return creation and last change of a securable of a listing."""
+    return Audit(
+        created_at=_moment_of(info.created_at),
+        created_by=info.created_by,
+        altered_at=_moment_of(info.updated_at),
+        altered_by=info.updated_by,
+    )
+
+
+def _moment_of(milliseconds: int | None) -> datetime | None:
+    if milliseconds is None:
+        return None
+    return datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=milliseconds)
 
 
 def is_manageable(table: Row) -> bool:

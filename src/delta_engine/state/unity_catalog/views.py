@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
 from delta_engine.models.views import ViewColumn, ViewName
-from delta_engine.state.audits import Audit
 from delta_engine.state.failed_reads import not_managed
 from delta_engine.state.unity_catalog import information_schema as schema_views
-from delta_engine.state.unity_catalog.routines import moment_of
-from delta_engine.state.unity_catalog.table_states import audit, relation_kind
+from delta_engine.state.unity_catalog.table_states import audit, listed_audit, relation_kind
+from delta_engine.state.unmanaged import Unmanaged
 from delta_engine.state.view_descriptions import (
     OTHERS,
     VIEW,
@@ -28,7 +27,7 @@ from delta_engine.state.view_descriptions import (
     schema_mode,
     table_of_this_name,
 )
-from delta_engine.state.view_states import OtherView, ViewState
+from delta_engine.state.view_states import ViewState
 
 if TYPE_CHECKING:
     from databricks.sdk.service.catalog import TableInfo
@@ -89,7 +88,7 @@ def view_state(name: ViewName, table: Row | None, parts: Parts, described: ViewA
     )
 
 
-def listed_view(info: TableInfo) -> ViewState | OtherView | None:
+def listed_view(info: TableInfo) -> ViewState | Unmanaged | None:
     """Return a view of a listing, without tags and grants; None if the listing omits its columns or is no view."""
     kind = info.table_type.value if info.table_type else ""
     if other := other_view(kind):
@@ -105,12 +104,7 @@ def listed_view(info: TableInfo) -> ViewState | OtherView | None:
         schema_mode=schema_mode((info.properties or {}).get(_MODE_PROPERTY)),
         comment=info.comment or "",
         owner=info.owner,
-        audit=Audit(
-            created_at=moment_of(info.created_at),
-            created_by=info.created_by,
-            altered_at=moment_of(info.updated_at),
-            altered_by=info.updated_by,
-        ),
+        audit=listed_audit(info),
     )
 
 
@@ -120,8 +114,8 @@ def _shown(name: ViewName, table: Row, parts: Parts, described: ViewAnswer) -> V
         raise table_of_this_name(name, relation_kind(table))
     answer = other_view(str(table["table_type"])) or described
     state = _of_rows(name, table, parts) if answer is None or isinstance(answer, CatalogReadError) else answer
-    if isinstance(state, OtherView):
-        raise not_managed(name, f"it is {state.kind}")
+    if isinstance(state, Unmanaged):
+        raise not_managed(name, state)
     owner = schema_views.optional_text(table["table_owner"])
     return replace(state, owner=state.owner or owner, audit=audit(table)) if state.exists else state
 

@@ -40,7 +40,7 @@ def view_path(view: View) -> str:
 
 def function_path(name: FunctionName) -> str:
     """Return the path of a function's page."""
-    return f"{_schema_folder(name.catalog, name.schema)}/functions/{_stem(name.function)}.html"
+    return f"{_schema_folder(name.catalog, name.schema)}/functions/{_stem(name.name)}.html"
 
 
 def policy_path(policy: AbacPolicy) -> str:

@@ -22,8 +22,9 @@ from delta_engine.sql.functions import sql_create_function
 from delta_engine.sql.policies import sql_create_policy
 from delta_engine.state.catalog_reader import Other, readable_snapshot
 from delta_engine.state.function_states import ABSENT_FUNCTION
-from delta_engine.state.policy_states import ABSENT_POLICY, OtherPolicy, policy_state_of
+from delta_engine.state.policy_states import ABSENT_POLICY, policy_state_of
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
+from delta_engine.state.unmanaged import Unmanaged
 from tests.fakes.faulty import Faulty
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
@@ -132,7 +133,7 @@ def test_a_snapshot_has_declared_functions_and_policies_and_their_neighbours(
     assert state.missing_schemas == {("dev", "nowhere")}
     assert state.policies[absent.key] == ABSENT_POLICY
     assert state.policies[ROWS.key] == policy_state_of(ROWS)
-    assert [*state.other_policies.values()] == [OtherPolicy("it is a GRANT policy")]
+    assert [*state.other_policies.values()] == [Unmanaged("it is a GRANT policy")]
 
 
 @pytest.mark.parametrize(

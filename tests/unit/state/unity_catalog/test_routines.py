@@ -12,8 +12,8 @@ from delta_engine.models.functions import Function, FunctionLanguage, Parameter
 from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyScope
 from delta_engine.models.types import AtomicType, DecimalType
 from delta_engine.state.audits import Audit
-from delta_engine.state.function_states import FunctionState, OtherRoutine, function_state_of
-from delta_engine.state.policy_states import OtherPolicy, PolicyState, policy_state_of
+from delta_engine.state.function_states import FunctionState, function_state_of
+from delta_engine.state.policy_states import PolicyState, policy_state_of
 from delta_engine.state.unity_catalog.policy_descriptions import (
     described_policy,
     listed_policy,
@@ -27,6 +27,7 @@ from delta_engine.state.unity_catalog.routines import (
     function_states,
     listed_function,
 )
+from delta_engine.state.unmanaged import Unmanaged
 
 CREATED = datetime(2026, 11, 25, 8, 30, tzinfo=timezone.utc)
 
@@ -106,7 +107,9 @@ def test_a_hidden_body_is_unknown_not_empty() -> None:
     ],
 )
 def test_other_routines_are_named(changes: dict[str, object], kind: str) -> None:
-    assert function_states([routine(**changes)], ()) == {("governance", "mask_email"): OtherRoutine(kind)}
+    assert function_states([routine(**changes)], ()) == {
+        ("governance", "mask_email"): Unmanaged(f"it is {kind}")
+    }
 
 
 @pytest.mark.parametrize(
@@ -174,7 +177,7 @@ def test_a_listed_function_has_its_owner() -> None:
 def test_a_listed_table_function_is_another_routine() -> None:
     sdk = catalog()
     info = sdk.FunctionInfo.from_dict({"data_type": "TABLE_TYPE", "routine_body": "SQL"})
-    assert listed_function(info) == OtherRoutine("a table function")
+    assert listed_function(info) == Unmanaged("it is a table function")
 
 
 HALF = "half \ud800"
@@ -288,7 +291,7 @@ def test_a_filter_of_every_table_is_described() -> None:
 
 
 def test_a_policy_that_grants_is_another_one() -> None:
-    assert described_policy(description(policy_type="GRANT")) == OtherPolicy("it is a GRANT policy")
+    assert described_policy(description(policy_type="GRANT")) == Unmanaged("it is a GRANT policy")
 
 
 @pytest.mark.parametrize(
@@ -353,9 +356,9 @@ def test_a_listed_filter() -> None:
 
 def test_other_listed_policies_are_named() -> None:
     info = policy_info(policy_type="POLICY_TYPE_GRANT", column_mask=None)
-    assert listed_policy(info) == OtherPolicy("it is a GRANT policy")
+    assert listed_policy(info) == Unmanaged("it is a GRANT policy")
     mask = {"function_name": "dev.g.f", "on_column": "mail", "using": [{}]}
-    assert listed_policy(policy_info(column_mask=mask)) == OtherPolicy(
+    assert listed_policy(policy_info(column_mask=mask)) == Unmanaged(
         "its function takes an expression that is computed for each query"
     )
 

@@ -27,7 +27,8 @@ from delta_engine.state.unity_catalog.views import (
     listed_view,
     view_state,
 )
-from delta_engine.state.view_states import ABSENT_VIEW, OtherView, ViewState
+from delta_engine.state.unmanaged import Unmanaged
+from delta_engine.state.view_states import ABSENT_VIEW, ViewState
 
 NAME = ViewName("dev", "gold", "Revenue")
 CREATED = datetime(2026, 11, 25, 8, 30, tzinfo=timezone.utc)
@@ -155,7 +156,7 @@ def test_a_view_that_is_gone_is_absent_although_rows_still_show_it() -> None:
     ("described", "reason"),
     [
         (CatalogReadError("it is broken"), "it is broken"),
-        (OtherView("a metric view"), "it is a metric view"),
+        (Unmanaged("it is a metric view"), "it is a metric view"),
         (None, "the platform does not describe it as JSON"),
     ],
 )
@@ -197,8 +198,8 @@ def test_a_listed_view_has_its_mode_and_gets_tags_and_grants_from_rows() -> None
 @pytest.mark.parametrize(
     ("changes", "state"),
     [
-        ({"table_type": TableType.MATERIALIZED_VIEW}, OtherView("a materialized view")),
-        ({"table_type": TableType.METRIC_VIEW}, OtherView("a metric view")),
+        ({"table_type": TableType.MATERIALIZED_VIEW}, Unmanaged("it is a materialized view")),
+        ({"table_type": TableType.METRIC_VIEW}, Unmanaged("it is a metric view")),
         ({"table_type": TableType.MANAGED}, None),
         ({"table_type": None}, None),
         ({"columns": None}, None),
