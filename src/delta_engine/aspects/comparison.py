@@ -27,7 +27,7 @@ from delta_engine.aspects.renames import (
     declares_renames,
     with_all_renames,
 )
-from delta_engine.models import Column, Function, Part, Schema, SchemaMode, Securable, Table, View, ViewColumn
+from delta_engine.models import Column, Function, Part, Schema, Securable, Table, View, ViewColumn
 from delta_engine.models.nested_types import (
     FieldPair,
     Path,
@@ -270,8 +270,8 @@ def _with_documented_columns(plain: Comparison[Any, Any]) -> Comparison[Any, Any
     """
     documented = {column.key: column for column in plain.desired.columns}
     kept = _kept_columns(plain.desired, plain.observed) | documented.keys()
-    modes = plain.desired.schema_mode, plain.observed.schema_mode
-    ends_evolution = modes[1] is SchemaMode.EVOLUTION and modes[0] not in (None, SchemaMode.EVOLUTION)
+    stays = plain.desired.evolves or plain.desired.schema_mode is None
+    ends_evolution = plain.observed.evolves and not stays
     pairs = (
         (
             documented.pop(column.key, bare_column(column)),
@@ -286,9 +286,8 @@ def _with_documented_columns(plain: Comparison[Any, Any]) -> Comparison[Any, Any
 
 def _kept_columns(desired: View, observed: ViewState) -> Set[str]:
     """Return the columns of a view that are certain to stay when it gets its declared query."""
-    evolves = SchemaMode.EVOLUTION in (desired.schema_mode, observed.schema_mode)
     is_same = observed.query is None or is_same_query(desired.query, observed.query)
-    if is_same and not evolves:
+    if is_same and not (desired.evolves or observed.evolves):
         return {column.key for column in observed.columns}
     return {name.lower() for name in named_columns(desired.query) or ()}
 

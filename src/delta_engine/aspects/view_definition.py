@@ -206,8 +206,8 @@ def restored(action: AlterViewQuery) -> Iterator[str]:
     for column in observed.columns:
         if column.key in returned:
             declared = documented.get(column.key, bare_column(column))
-            has_own_comment = SchemaMode.EVOLUTION not in (desired.schema_mode, observed.schema_mode)
-            if has_own_comment and column.comment and declared.comment in ("", column.comment):
+            is_inherited = desired.evolves or observed.evolves
+            if not is_inherited and column.comment and declared.comment in ("", column.comment):
                 yield sql_set_view_column_comment(name, column.name, column.comment)
             if tags := _unchanged(declared.tags, column.tags):
                 yield sql_set_tags(view_as_table(name), tags, column.name)
@@ -324,7 +324,7 @@ def _written_column(column: ViewColumn) -> dict[str, Any]:
 
 def _imported_columns(_name: SecurableName | None, state: ViewState) -> tuple[ViewColumn, ...]:
     """Return the columns as a model declares them; a view that evolves has the comments of what it reads."""
-    if state.schema_mode is not SchemaMode.EVOLUTION:
+    if not state.evolves:
         return state.columns
     return tuple(replace(column, comment="") for column in state.columns)
 

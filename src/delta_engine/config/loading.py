@@ -26,7 +26,7 @@ from delta_engine.config.model_text import LISTS
 from delta_engine.config.variables import fill_in
 from delta_engine.config.yaml_documents import parse_document, read_text
 from delta_engine.errors import ConfigError, RefusedError, SourceLocation, raise_all
-from delta_engine.models import AbacPolicy, Function, Securable, Table
+from delta_engine.models import Securable, Table
 from delta_engine.models.constraints import referenced_tables
 from delta_engine.models.open_struct import checksum_of
 from delta_engine.telemetry.garbage import no_garbage_collection
@@ -52,16 +52,6 @@ class Declared:
     def tables(self) -> tuple[Table, ...]:
         """The tables."""
         return tuple(model for model in self.models if isinstance(model, Table))
-
-    @cached_property
-    def functions(self) -> tuple[Function, ...]:
-        """The functions, with their bodies."""
-        return tuple(model for model in self.models if isinstance(model, Function))
-
-    @cached_property
-    def policies(self) -> tuple[AbacPolicy, ...]:
-        """The policies."""
-        return tuple(model for model in self.models if isinstance(model, AbacPolicy))
 
 
 @no_garbage_collection()

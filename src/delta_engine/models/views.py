@@ -156,6 +156,11 @@ class View:
         return self.qualified_name.key
 
     @property
+    def evolves(self) -> bool:
+        """Whether its columns are those that the query returns at any time."""
+        return self.schema_mode is SchemaMode.EVOLUTION
+
+    @property
     def has_column_comments(self) -> bool:
         """Whether it documents a column with a comment."""
         return any(column.comment for column in self.columns)

@@ -42,7 +42,7 @@ def takes_comments(view: View) -> bool:
 
     With a list, the platform treats EVOLUTION as TYPE EVOLUTION (docs of Spark: "CREATE VIEW"; measured).
     """
-    return view.schema_mode is not SchemaMode.EVOLUTION and named_columns(view.query) is not None
+    return not view.evolves and named_columns(view.query) is not None
 
 
 def sql_alter_view_query(name: ViewName, query: str) -> str:

@@ -45,6 +45,11 @@ class ViewState:
             grants=to_grants(self.grants),
         )
 
+    @property
+    def evolves(self) -> bool:
+        """Whether its columns are those that the query returns at any time."""
+        return self.schema_mode is SchemaMode.EVOLUTION
+
 
 ABSENT_VIEW = ViewState(exists=False)
 

@@ -213,7 +213,7 @@ def view_doubts(view: View) -> Iterator[str]:
         yield doubt
     reads = read_columns(view.query, {})
     for key in sorted(reads.spread if reads else ()):
-        if view.schema_mode is not SchemaMode.EVOLUTION:
+        if not view.evolves:
             yield (
                 f"its query returns every column of {key} by *: the view keeps the columns that {key} has now, and "
                 "fails when one of them is dropped or renamed. Write the columns, or schema_mode: evolution"
@@ -265,7 +265,7 @@ def name_problems(views: Iterable[View], tables: Iterable[Table]) -> Iterator[tu
 
 def _mode_problems(view: View) -> Iterator[Problem]:
     """Yield comments that the platform takes away: a view that evolves has those of its query (docs: "COMMENT ON")."""
-    if view.schema_mode is SchemaMode.EVOLUTION:
+    if view.evolves:
         for column in view.columns:
             if column.comment:
                 reason = (

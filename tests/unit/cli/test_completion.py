@@ -23,7 +23,9 @@ from delta_engine.deployment.document import (
 )
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.local import LocalStateStore
+from delta_engine.models import AbacPolicy, Function
 from delta_engine.ownership.recorded import LastChange
+from delta_engine.validation.rules import of_kind
 from tests.builders.deployment import applied, deployment_state
 from tests.builders.models import WORKED_MODEL, orders
 from tests.conftest import CONFIG, ORDERS
@@ -144,11 +146,11 @@ def test_names_are_those_of_the_parsed_models(governed: Path) -> None:
     texts = [read_text(path, str(path)).replace("${catalog}", "dev") for path in model_files(settings)]
     names = {name for text in texts for name in names_in(text)}
     declared = load_declared(settings)
-    policies = {f"{policy.scope.name}.{policy.name}" for policy in declared.policies}
+    policies = {f"{policy.scope.name}.{policy.name}" for policy in of_kind(AbacPolicy, declared.models)}
     assert policies == {"dev.silver.mask_pii", "dev.silver.orders.own_rows"}
     assert names - policies == {
         *(str(table.qualified_name) for table in declared.tables),
-        *(str(function.qualified_name) for function in declared.functions),
+        *(str(function.qualified_name) for function in of_kind(Function, declared.models)),
     }
 
 

@@ -23,6 +23,7 @@ from delta_engine.models import (
     PolicyMask,
     PolicyScope,
 )
+from delta_engine.validation.rules import of_kind
 from tests.unit.config.projects import MODELS, Write
 
 CONFIG = """\
@@ -131,6 +132,14 @@ def declared(project: Path) -> Declared:
     return load_declared(settings(project))
 
 
+def functions_of(loaded: Declared) -> tuple[Function, ...]:
+    return tuple(of_kind(Function, loaded.models))
+
+
+def policies_of(loaded: Declared) -> tuple[AbacPolicy, ...]:
+    return tuple(of_kind(AbacPolicy, loaded.models))
+
+
 def refusal(project: Path) -> str:
     with pytest.raises(DeltaEngineError) as caught:
         declared(project)
@@ -159,11 +168,12 @@ def a_policy(**keys: str) -> str:
 def test_the_examples_are_read(project: Path, write: Write) -> None:
     write("conf/models/governance.yml", FUNCTIONS + POLICIES)
     models = declared(project)
-    assert models.functions == (MASK_EMAIL, CLEAN_IBAN)
-    assert models.functions[1].language is FunctionLanguage.PYTHON
-    assert models.functions[1].body_file == "functions/clean_iban.py"
-    assert models.policies == (MASK_PII,)
-    assert [str(model.declared_at) for model in (*models.functions, *models.policies)] == [
+    assert functions_of(models) == (MASK_EMAIL, CLEAN_IBAN)
+    assert functions_of(models)[1].language is FunctionLanguage.PYTHON
+    assert functions_of(models)[1].body_file == "functions/clean_iban.py"
+    assert policies_of(models) == (MASK_PII,)
+    governed: tuple[Function | AbacPolicy, ...] = (*functions_of(models), *policies_of(models))
+    assert [str(model.declared_at) for model in governed] == [
         "conf/models/governance.yml:2",
         "conf/models/governance.yml:10",
         "conf/models/governance.yml:12",
@@ -174,14 +184,14 @@ def test_python_models_are_the_same(project: Path, write: Write) -> None:
     write("conf/models/module_of_functions.py", PYTHON)
     write("conf/dev.yml", CONFIG + '  python: ["conf.models.module_of_functions:models"]\n')
     models = declared(project)
-    assert (*models.functions, *models.policies) == (CLEAN_IBAN, MASK_PII)
-    assert str(models.functions[0].declared_at) == "conf/models/module_of_functions.py:6"
+    assert (*functions_of(models), *policies_of(models)) == (CLEAN_IBAN, MASK_PII)
+    assert str(functions_of(models)[0].declared_at) == "conf/models/module_of_functions.py:6"
 
 
 def test_a_project_may_hold_functions_alone(project: Path, write: Write) -> None:
     write("conf/models/m.yml", FUNCTIONS)
     assert declared(project).tables == ()
-    assert len(declared(project).functions) == 2
+    assert len(functions_of(declared(project))) == 2
     write("conf/models/m.yml", "schemas: [{catalog: dev, name: s}]\n")
     assert "its model files declare no tables" in refusal(project)
 
@@ -191,14 +201,14 @@ def test_functions_and_policies_are_loaded_with_some_tables_too(project: Path, w
     write("conf/models/other.yml", MODELS.replace("orders", "customers"))
     models = load_declared(settings(project), ["orders"])
     assert not models.is_whole
-    assert len(models.functions) == 2
-    assert len(models.policies) == 1
+    assert len(functions_of(models)) == 2
+    assert len(policies_of(models)) == 1
 
 
 def test_a_loaded_function_may_be_given_again_but_not_another_body(project: Path) -> None:
     function = replace(CLEAN_IBAN, body="", declared_at=SourceLocation("conf/models/functions.py", 1))
-    assert given_models([function], settings(project)).functions == (CLEAN_IBAN,)
-    assert given_models([replace(function, body=BODY)], settings(project)).functions == (CLEAN_IBAN,)
+    assert given_models([function], settings(project)).models == (CLEAN_IBAN,)
+    assert given_models([replace(function, body=BODY)], settings(project)).models == (CLEAN_IBAN,)
     with pytest.raises(ConfigError, match="it has body and body_file"):
         given_models([replace(function, body="return 1")], settings(project))
 
@@ -228,7 +238,7 @@ def test_variables_are_filled_in_where_tables_take_them(project: Path, write: Wr
             comment: ${n}
         """,
     )
-    (function,), (policy,) = declared(project).functions, declared(project).policies
+    (function,), (policy,) = functions_of(declared(project)), policies_of(declared(project))
     assert function == Function(
         "dev",
         "s_7",
@@ -430,7 +440,7 @@ def test_an_accepted_body_goes_where_the_body_is(project: Path, write: Write) ->
     assert edit(project, clean_iban={"body": "return iban"}) == (body_file,)
     assert body_file.read_text() == "return iban\n"
     assert model_file.read_text() == FUNCTIONS + POLICIES
-    assert declared(project).functions[1].body == "return iban\n"
+    assert functions_of(declared(project))[1].body == "return iban\n"
     assert edit(project, mask_email={"body": "upper(email)"}, mask_pii={"to": ("a", "b")}) == (model_file,)
     written = FUNCTIONS.replace(MASK_EMAIL.body, "upper(email)") + POLICIES.replace(
         "[account users]", "[a, b]"
@@ -461,7 +471,7 @@ def test_body_and_model_are_edited_together_or_not_at_all(project: Path, write: 
     assert "comment: b" in model_file.read_text()
 
     def changes_meanwhile() -> None:
-        before = declared(project).functions[1]
+        before = functions_of(declared(project))[1]
         body_file.write_text("return 1\n")
         after = replace(before, body="return 2", comment="c")
         edit_models([ModelEdit(before=before, after=after)], settings(project))
@@ -487,7 +497,7 @@ def test_functions_of_python_are_editable_as_far_as_their_body_has_a_file(
 ) -> None:
     write("conf/models/module_of_bodies.py", PYTHON)
     write("conf/dev.yml", CONFIG + '  python: ["conf.models.module_of_bodies:models"]\n')
-    (function,), (policy,) = declared(project).functions, declared(project).policies
+    (function,), (policy,) = functions_of(declared(project)), policies_of(declared(project))
     other_body = ModelEdit(before=function, after=replace(function, body="return 1"))
     other_comment = ModelEdit(before=function, after=replace(function, body="return 1", comment="x"))
     other_policy = ModelEdit(before=policy, after=replace(policy, comment="x"))
@@ -501,5 +511,5 @@ def test_a_removed_model_leaves_the_others(project: Path, write: Write) -> None:
     gone = [ModelEdit(before=model, after=None) for model in governed(project)[1:]]
     edit_models(gone, settings(project))
     assert model_file.read_text().startswith(FUNCTIONS.rpartition("  - {")[0])
-    assert declared(project).functions == (MASK_EMAIL,)
-    assert declared(project).policies == ()
+    assert functions_of(declared(project)) == (MASK_EMAIL,)
+    assert policies_of(declared(project)) == ()
