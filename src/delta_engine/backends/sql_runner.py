@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import count
 from typing import Final, Protocol, TypeAlias, TypeVar
@@ -95,16 +94,15 @@ def utc_moment(value: object) -> datetime | None:
     return moment.astimezone(timezone.utc)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backoff:
-    """Exponential backoff: 1, 2, 4 … up to 30 seconds, half of it random, so that clients do not retry at once."""
+def backoff_delay(
+    reason: Transience, retries: int, waited: float, draw: Callable[[], float] = random.random
+) -> float | None:
+    """Return the seconds to wait before the next attempt; None to stop retrying.
 
-    draw: Callable[[], float] = random.random
-
-    def delay(self, reason: Transience, retries: int, waited: float) -> float | None:
-        """Return the seconds to wait before the next attempt; None to stop retrying."""
-        seconds = min(2.0 ** min(retries, 10), _LONGEST_DELAY_SECONDS) * (1 + self.draw()) / 2
-        return seconds if waited + seconds <= PATIENCE_SECONDS[reason] else None
+    The backoff is exponential: 1, 2, 4 … up to 30 seconds, half of it random, so that clients do not retry at once.
+    """
+    seconds = min(2.0 ** min(retries, 10), _LONGEST_DELAY_SECONDS) * (1 + draw()) / 2
+    return seconds if waited + seconds <= PATIENCE_SECONDS[reason] else None
 
 
 def past_throttling(
@@ -118,7 +116,7 @@ def past_throttling(
 
     The platform did not process a throttled statement, so retrying a query or a change is equally safe.
     """
-    start, paused, backoff = clock(), 0.0, Backoff()
+    start, paused = clock(), 0.0
     for retries in count():
         try:
             return ask()
@@ -126,7 +124,7 @@ def past_throttling(
             if transience(error) is not Transience.THROTTLED:
                 raise
             waited = max(paused, clock() - start)
-            delay = backoff.delay(Transience.THROTTLED, retries, waited)
+            delay = backoff_delay(Transience.THROTTLED, retries, waited)
             if delay is None or waited + delay > _RUNNER_PATIENCE_SECONDS:
                 raise
             paused += delay

@@ -17,7 +17,7 @@ from delta_engine.aspects import kind_of
 from delta_engine.backends.addressing import Addressing
 from delta_engine.backends.capabilities import Capabilities
 from delta_engine.backends.sql_runner import SqlRunner
-from delta_engine.compile.compiled_plan import CompiledPlan, Statement, Step
+from delta_engine.compile.compiled_plan import CompiledPlan, Step
 from delta_engine.compile.compiler import compile_plan
 from delta_engine.errors import DeltaEngineError, StatementError
 from delta_engine.execute.apply_control import ApplyControl
@@ -34,8 +34,8 @@ from delta_engine.execute.outcomes import (
     of_tables,
 )
 from delta_engine.execute.plan_progress import PlanProgress
-from delta_engine.execute.restore_runner import RestoreRunner
-from delta_engine.execute.rewrite_runner import RewriteVerifier
+from delta_engine.execute.restore_runner import restore
+from delta_engine.execute.rewrite_runner import verify_rewrite
 from delta_engine.execute.statement_runner import (
     Reread,
     RetryCheck,
@@ -56,12 +56,6 @@ _Finished: TypeAlias = "tuple[int, Future[StepResult]]"
 _POLL_SECONDS: Final = 0.2
 """How often the wait for results ends, so that Python can handle a signal. The system may deliver the signal to
 another thread, or right before the wait begins; neither ends the wait."""
-
-
-class _RepeatableRunner(Protocol):
-    """Runs one kind of repeatable statements."""
-
-    def run(self, statement: Statement) -> None: ...
 
 
 class ApplyFailedError(DeltaEngineError):
@@ -249,18 +243,18 @@ class _RunningApply:
             runner=self.runner, name=step.name, control=self.control, check=self.check, address=table
         )
         named, failure = {kind: str(step.name)}, None
-        fills = FillRunner(statements, table)
-        special: dict[Phase | None, _RepeatableRunner] = {
-            Phase.RESTORE_TABLE: RestoreRunner(statements, table),
-            Phase.VERIFY_REWRITE: RewriteVerifier(statements, table),
-        }
+        fills = FillRunner(statements)
         with in_context(**named), span(f"delta_engine.{kind}", **named) as opened:
             for place, statement in enumerate(step.statements):
                 if is_needless(statement, self.principal):
                     continue
                 try:
-                    if statement.is_repeatable:
-                        special.get(statement.phase, fills).run(statement)
+                    if statement.phase is Phase.RESTORE_TABLE:
+                        restore(statements, statement)
+                    elif statement.phase is Phase.VERIFY_REWRITE:
+                        verify_rewrite(statements, statement)
+                    elif statement.is_repeatable:
+                        fills.run(statement)
                     else:
                         statements.run(statement.sql, self._retry_check(position, place))
                 except StatementError as error:
@@ -268,7 +262,7 @@ class _RunningApply:
                     opened.fail(failure.message)
                     break
             opened.add(statements=sum(run.is_done for run in statements.runs))
-        return StepResult(runs=tuple(statements.runs), failure=failure)
+        return tuple(statements.runs), failure
 
     def _retry_check(self, position: int, place: int) -> RetryCheck | None:
         """Return the check for the statement at a place of a step."""

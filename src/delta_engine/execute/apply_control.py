@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from delta_engine.backends.cancellation import Stop
-from delta_engine.backends.sql_runner import Backoff
 from delta_engine.models import SecurableName
 from delta_engine.telemetry.visible import counted
 
@@ -41,7 +41,7 @@ class ApplyControl:
     running: dict[str, RunningStatement] = field(default_factory=dict)
     notify: Callable[[str], object] = lambda _note: None
     wait: Callable[[float], object] | None = None
-    backoff: Backoff = field(default_factory=Backoff)
+    draw: Callable[[], float] = random.random
     seconds: Callable[[], float] = time.monotonic
 
     def notify_stopping(self) -> None:

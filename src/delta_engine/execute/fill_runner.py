@@ -49,14 +49,9 @@ _VERIFYING: Final = (Phase.VERIFY_ROWS, Phase.VERIFY_SWAPPED_ROWS)
 
 @dataclass(slots=True)
 class FillRunner:
-    """Runs the fills of one step and verifies them by the versions of the table that they have written.
-
-    Args:
-        address: the SQL that addresses the table.
-    """
+    """Runs the fills of one step and verifies them by the versions of the table that they have written."""
 
     statements: StatementRunner
-    address: str
     _since: int = -1
     _seen: int = -1
     _before_swap: dict[str, Statement] = field(default_factory=dict)
@@ -124,7 +119,7 @@ class FillRunner:
             since = next((_version(row) for row in earlier if self._is_own(row, filled)), -1)
             between = [row for row in earlier if _version(row) > since]
             if any(self._may_change_values(row, filled) for row in between):
-                self.statements.run(_outdated_rows(self.address, swap, fill), always)
+                self.statements.run(_outdated_rows(self.statements.address, swap, fill), always)
 
     def _may_change_values(self, row: Row, filled: Mapping[str, Sequence[str]]) -> bool:
         """Whether a commit of another writer may have changed values of existing rows."""
@@ -171,7 +166,7 @@ class FillRunner:
         return is_of_engine and all(names_column(row.get("operationParameters"), name) for name in filled)
 
     def _history(self, commits: int) -> Sequence[Row]:
-        return self.statements.runner.run(sql_describe_history(self.address, commits))
+        return self.statements.runner.run(sql_describe_history(self.statements.address, commits))
 
 
 def _compares_versions(statement: Statement) -> bool:

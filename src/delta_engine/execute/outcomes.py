@@ -39,12 +39,8 @@ class RunStatement:
     is_done: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepResult:
-    """The result of a step: the sent statements, and the failure of the last one."""
-
-    runs: tuple[RunStatement, ...] = ()
-    failure: StatementError | None = None
+StepResult: TypeAlias = tuple[tuple[RunStatement, ...], StatementError | None]
+"""The statements that a step sent, and the failure of the last one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

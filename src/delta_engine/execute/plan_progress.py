@@ -52,7 +52,7 @@ class PlanProgress:
             position = heappop(self._ready)
             obstacle = self._obstacle(self._steps[position])
             if obstacle:
-                self.finish(position, StepResult(failure=obstacle))
+                self.finish(position, ((), obstacle))
             else:
                 started += 1
                 yield position, self._steps[position]
@@ -61,10 +61,11 @@ class PlanProgress:
         """Record the result of a step."""
         step = self._steps[position]
         key = step.resource
-        if result.runs:
-            self._runs[key] = (*self._runs.get(key, ()), *result.runs)
-        if result.failure:
-            self._failures.setdefault(key, result.failure)
+        runs, failure = result
+        if runs:
+            self._runs[key] = (*self._runs.get(key, ()), *runs)
+        if failure:
+            self._failures.setdefault(key, failure)
             self._failed_steps.add(position)
         self._waits.done(position)
         self._free()

@@ -25,7 +25,7 @@ from delta_engine.backends.error_conditions import (
     is_missing_part,
     transience,
 )
-from delta_engine.backends.sql_runner import Row, SqlRunner
+from delta_engine.backends.sql_runner import Row, SqlRunner, backoff_delay
 from delta_engine.compile.compiled_plan import Statement
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl, RunningStatement
@@ -77,9 +77,9 @@ class StatementRunner:
     check: Callable[[], None] = lambda: None
     runs: list[RunStatement] = field(default_factory=list)
 
-    def commits(self, address: str, most: int) -> list[Commit]:
-        """Return the latest commits of a table, newest first."""
-        return [commit_of(row) for row in self.runner.run(sql_describe_history(address, most))]
+    def commits(self, most: int) -> list[Commit]:
+        """Return the latest commits of the table, newest first."""
+        return [commit_of(row) for row in self.runner.run(sql_describe_history(self.address, most))]
 
     def run(self, sql: str, retry_check: RetryCheck | None = None) -> Sequence[Row]:
         """Run one statement as `SqlRunner.run`.
@@ -197,7 +197,7 @@ class _Attempts:
             return None
         if reason.needs_reread and self._retry_check is None:
             return None
-        delay = self._control.backoff.delay(reason, self.retries, self._waited)
+        delay = backoff_delay(reason, self.retries, self._waited, self._control.draw)
         if delay is not None:
             log(
                 logging.WARNING, "statement tried again", error_class=error.error_class, delay=round(delay, 1)

@@ -13,7 +13,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.compiled_plan import Statement
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.restore_runner import RestoreRunner
+from delta_engine.execute.restore_runner import restore as run_restore
 from delta_engine.execute.statement_runner import StatementRunner
 from delta_engine.state.table_queries import commit_of
 from tests.builders.models import ORDERS
@@ -57,7 +57,7 @@ class Log:
 
 def restore(log: Log) -> None:
     control = ApplyControl(wait=lambda _seconds: None)
-    RestoreRunner(StatementRunner(runner=log, name=ORDERS, control=control), "t").run(STATEMENT)
+    run_restore(StatementRunner(runner=log, name=ORDERS, control=control, address="t"), STATEMENT)
 
 
 def test_the_version_comes_back_in_one_commit() -> None:

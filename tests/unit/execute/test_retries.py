@@ -10,7 +10,7 @@ from delta_engine.aspects.column_comments import ColumnComment, SetColumnComment
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
 from delta_engine.backends.error_conditions import Transience, transience
-from delta_engine.backends.sql_runner import PATIENCE_SECONDS, Backoff, Row
+from delta_engine.backends.sql_runner import PATIENCE_SECONDS, Row, backoff_delay
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.apply_control import ApplyControl
@@ -63,9 +63,7 @@ class Waits:
     def __init__(self) -> None:
         self.seconds: list[float] = []
         self.notes: list[str] = []
-        self.control = ApplyControl(
-            wait=self.seconds.append, backoff=Backoff(draw=lambda: 1.0), notify=self.notes.append
-        )
+        self.control = ApplyControl(wait=self.seconds.append, draw=lambda: 1.0, notify=self.notes.append)
 
 
 def apply(
@@ -117,8 +115,7 @@ def applied_slowly(condition: str, times: int, seconds: float) -> tuple[Troubled
             return super().run(sql)
 
     runner = Slow(*[condition] * times)
-    backoff = Backoff(draw=lambda: 1.0)
-    control = ApplyControl(wait=lambda _seconds: None, backoff=backoff, seconds=lambda: now[0])
+    control = ApplyControl(wait=lambda _seconds: None, draw=lambda: 1.0, seconds=lambda: now[0])
     with suppress(ApplyFailedError):
         runner_on(runner).apply(PLAN, control=control, reread=lambda _table: [FIRST, SECOND])
     return runner, now[0]
@@ -226,9 +223,8 @@ def test_what_is_not_known_to_be_transient_is_a_failure(condition: str) -> None:
 
 
 def test_waits_part_ways() -> None:
-    shortest, longest = Backoff(draw=lambda: 0.0), Backoff(draw=lambda: 1.0)
     delays = [
-        (shortest.delay(Transience.CONFLICT, n, 0), longest.delay(Transience.CONFLICT, n, 0))
+        tuple(backoff_delay(Transience.CONFLICT, n, 0, lambda share=share: share) for share in (0.0, 1.0))
         for n in (0, 3, 9)
     ]
     assert delays == [(0.5, 1), (4, 8), (15, 30)]

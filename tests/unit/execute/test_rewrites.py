@@ -12,7 +12,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.compiled_plan import Statement
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.rewrite_runner import RewriteVerifier
+from delta_engine.execute.rewrite_runner import verify_rewrite
 from delta_engine.execute.statement_runner import StatementRunner
 from delta_engine.models.types import AtomicType
 from delta_engine.sql.backfills import sql_compare_versions
@@ -52,7 +52,7 @@ class Log:
 
 def verify(log: Log) -> None:
     control = ApplyControl(wait=lambda _seconds: None)
-    RewriteVerifier(StatementRunner(runner=log, name=ORDERS, control=control), "t").run(STATEMENT)
+    verify_rewrite(StatementRunner(runner=log, name=ORDERS, control=control, address="t"), STATEMENT)
 
 
 def test_rows_that_differ_take_the_rewrite_back() -> None:
