@@ -74,7 +74,7 @@ def main() -> int:
         for number, model in enumerate(models)
     }
     observed = CatalogState(tables=states)
-    state = decode_state(document, environment="test", where="benchmark").state
+    state, _ = decode_state(document, environment="test", where="benchmark")
     policy = DriftPolicy()
 
     seconds, detected = _timed(

@@ -115,7 +115,7 @@ class Victim:
         if state is None:
             return
         journals = LocalJournalStore(self._folder / ".delta-engine" / "state", "local").read()
-        yield from self._false_records(replay(state, journals).state)
+        yield from self._false_records(replay(state, journals)[0])
 
     def _unsettled(self) -> Iterator[str]:
         """Yield what a sync should have settled, and did not."""

@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,19 +28,14 @@ _JAR = re.compile(r"(?P<artifact>.+?)-(?P<version>\d[^/]*)\.jar")
 _UNITY_CATALOG = "io.unitycatalog"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionJars:
-    """The jars for `spark.jars`, the user's first so that they win, and messages about replaced jars of Delta."""
+def session_jars(own: Iterable[Path], settings: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """Return the jars of a session with the user's Spark settings, and messages about replaced jars of Delta.
 
-    paths: tuple[str, ...]
-    replaced: tuple[str, ...] = ()
-
-
-def session_jars(own: Iterable[Path], settings: Mapping[str, str]) -> SessionJars:
-    """Return the jars of a session with the user's Spark settings, never two versions of one artifact."""
+    The user's jars come first, so that they win. No artifact has two versions.
+    """
     theirs = _listed(settings.get("spark.jars", ""))
     names = [jar.rsplit("/", 1)[-1] for jar in theirs]
-    paths, replaced = list(theirs), []
+    paths, replaced = list(theirs), list[str]()
     packages = _listed(settings.get("spark.jars.packages", ""))
     for jar in own:
         name = next((their_name for their_name in names if _is_of_same_artifact(their_name, jar.name)), None)
@@ -50,7 +44,7 @@ def session_jars(own: Iterable[Path], settings: Mapping[str, str]) -> SessionJar
             paths.append(str(jar))
         elif name != jar.name:
             replaced.append(f"{name} of backend.spark takes the place of {jar.name}, which Delta brings")
-    return SessionJars(paths=tuple(paths), replaced=tuple(replaced))
+    return paths, replaced
 
 
 def _listed(text: str) -> list[str]:

@@ -6,14 +6,14 @@ import locale
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from delta_engine.backends.cancellation import deferred_signals
-from delta_engine.backends.local_jars import SessionJars, delta_jars, java, session_jars
+from delta_engine.backends.local_jars import delta_jars, java, session_jars
 from delta_engine.backends.spark_catalogs import empty_tokens
 from delta_engine.errors import MissingDependencyError, SparkStartError, StatementError
 from delta_engine.sql.queries import sql_current_version
@@ -78,8 +78,8 @@ def open_local_session(
     """
     settings = {**empty_tokens(settings), **settings}
     settings = {key: text for key, text in settings.items() if key not in secrets}
-    jars = session_jars(delta_jars(), settings)
-    for replaced in jars.replaced:
+    jars, replaced_jars = session_jars(delta_jars(), settings)
+    for replaced in replaced_jars:
         notify(replaced)
     program = java()
     import pyspark
@@ -108,14 +108,14 @@ def open_local_session(
     return session
 
 
-def _settings(settings: Mapping[str, str], jars: SessionJars, scratch: Path) -> list[tuple[str, str]]:
+def _settings(settings: Mapping[str, str], jars: Sequence[str], scratch: Path) -> list[tuple[str, str]]:
     all_settings = {
         **_LOCAL_SETTINGS,
         "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
         "spark.driver.extraJavaOptions": f'{_SHORT_LIVED_JAVA} -Dderby.system.home="{scratch}"',
         "spark.log.level": "ERROR",
         **settings,
-        "spark.jars": ",".join(jars.paths),
+        "spark.jars": ",".join(jars),
     }
     return list(all_settings.items())
 

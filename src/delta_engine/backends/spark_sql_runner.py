@@ -7,11 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 from logging import LogRecord
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from delta_engine.backends.cancellation import pause
 from delta_engine.backends.error_conditions import MESSAGE_TOO_LARGE, is_known, statement_error
@@ -53,12 +52,8 @@ _CONTEXT_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger
 _IS_RUNNING: ContextVar[bool] = ContextVar("is_running", default=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeltaSchema:
-    """The schema of a Delta table, and Delta's id of the table; None in Spark Connect, whose client sees no id."""
-
-    fields: StructType
-    table_id: str | None = None
+DeltaSchema: TypeAlias = "tuple[StructType, str | None]"
+"""The schema of a Delta table, and Delta's id of the table; None in Spark Connect, whose client sees no id."""
 
 
 class SparkSqlRunner:
@@ -83,11 +78,11 @@ class SparkSqlRunner:
             table = self._spark.table(address)
             dataset = getattr(table, "_jdf", None)  # none in Spark Connect
             if dataset is None:
-                return DeltaSchema(fields=table.schema)
+                return table.schema, None
             files = dataset.queryExecution().analyzed().collectLeaves().head().relation().location()
             metadata = files.metadata()
             fields = type(table.schema).fromJson(json.loads(metadata.schemaString()))
-            return DeltaSchema(fields=fields, table_id=metadata.id())
+            return fields, metadata.id()
 
     def _run(self, sql: str) -> Sequence[Row]:
         with _statement_errors(sql):

@@ -290,26 +290,26 @@ def migrate_state(
 def remove_resources(context: Context, names: Sequence[str], *, yes: bool) -> None:
     """Forget resources."""
     opened = _open(context)
-    with opened.deployment.locked("state rm", print_note) as run:
-        keys = _selected(run.recorder.state, names)
+    with opened.deployment.locked("state rm", print_note) as (_lease, recorder):
+        keys = _selected(recorder.state, names)
         for key in keys:
             say(f"- {key}")
         confirm(f"Forget {counted(len(keys), 'resource')}? Only the record goes.", yes=yes)
-        run.recorder.save_edited(without_resources(run.recorder.state, keys))
+        recorder.save_edited(without_resources(recorder.state, keys))
     say(f"forgot {counted(len(keys), 'resource')}")
 
 
 def move_resource(context: Context, old: str, new: str, *, yes: bool) -> None:
     """Record a table or view under another name."""
     opened = _open(context)
-    with opened.deployment.locked("state mv", print_note) as run:
+    with opened.deployment.locked("state mv", print_note) as (_lease, recorder):
         former, name = _renamable(old), _renamable(new)
         if former.kind != name.kind:
             way_out = f"Write {former.kind}.catalog.schema.{former.kind}."
             raise InvalidCommandError(f"{new} is no {former.kind}, and {old} is one", way_out=way_out)
-        state = with_new_name(run.recorder.state, former, name)
+        state = with_new_name(recorder.state, former, name)
         confirm(f"Record {old} as {new}? The {name.kind} itself stays as it is.", yes=yes)
-        run.recorder.save_edited(state)
+        recorder.save_edited(state)
     say(f"{old} is recorded as {new}")
 
 

@@ -9,7 +9,6 @@ import hashlib
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -28,14 +27,6 @@ from delta_engine.models.open_struct import UNKNOWN_KEY, canonical_checksum, dec
 from delta_engine.ownership.recorded import AnyRecord
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.garbage import no_garbage_collection
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decoded:
-    """A document in the current format, with the format version of its stored form."""
-
-    state: DeploymentState
-    version: int
 
 
 class _Header(msgspec.Struct):
@@ -73,8 +64,8 @@ def details_of(record: AnyRecord) -> dict[str, Any]:
     return msgspec.structs.asdict(resource_of(record).metadata)
 
 
-def decode_state(data: bytes, *, environment: str, where: str) -> Decoded:
-    """Parse a document of any known format, read for an environment.
+def decode_state(data: bytes, *, environment: str, where: str) -> tuple[DeploymentState, int]:
+    """Parse a document of any known format, read for an environment; return it with the format of its stored form.
 
     Raises:
         CorruptStateError: it is incomplete or invalid, or a manual edit broke it.
@@ -92,7 +83,7 @@ def decode_state(data: bytes, *, environment: str, where: str) -> Decoded:
         for key, resource in stored.records.items():
             _verify(key, resource, where)
         state = loaded_state(stored)
-    return Decoded(state=state, version=version)
+    return state, version
 
 
 def published_schema() -> str:

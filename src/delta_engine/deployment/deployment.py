@@ -22,16 +22,6 @@ from delta_engine.telemetry.context import command, utc_now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LockedRun:
-    """A run that holds the lock."""
-
-    lease: LockLease
-    recorder: RunRecorder
-    facts: RunFacts
-    operation: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
     """The documents, journals and lock of one environment; `facts` may run a statement."""
 
@@ -61,10 +51,10 @@ class Deployment:
         if loaded is None:
             require_no_journal(journals, self.repository.location)
             return None
-        return replay(loaded.state, journals).state
+        return replay(loaded.state, journals)[0]
 
     @contextmanager
-    def locked(self, operation: str, notify: Notify) -> Iterator[LockedRun]:
+    def locked(self, operation: str, notify: Notify) -> Iterator[tuple[LockLease, RunRecorder]]:
         """Hold the lock for a run; `operation` is shown to runs that wait for it, `notify` receives notes for the user.
 
         Raises:
@@ -73,8 +63,10 @@ class Deployment:
         """
         facts = self.facts()
         with self._leased(facts, operation, notify) as lease:
-            recorder = RunRecorder(self.repository, self.journals, facts, fence=lease.fence, notify=notify)
-            yield LockedRun(lease=lease, recorder=recorder, facts=facts, operation=operation)
+            yield (
+                lease,
+                RunRecorder(self.repository, self.journals, facts, fence=lease.fence, notify=notify),
+            )
 
     def migrate(self, notify: Notify) -> int | None:
         """Save the document in the current format with a backup; return the old format, None if it is current.

@@ -74,7 +74,7 @@ class RunRecorder:
         self.warnings: list[str] = []
         self._repository = repository
         self._journals = journals
-        self._facts = facts
+        self.facts = facts
         self._fence = fence
         self._notify = notify
         self._journal_length = 0
@@ -84,10 +84,11 @@ class RunRecorder:
         lines = journals.read()
         if self._base is None:
             require_no_journal(lines, repository.location)
-        replayed = replay(self._base.state if self._base else first_document(facts, now=now()), lines)
-        self._obsolete_journals = replayed.run_ids
-        self.state = replayed.state
-        for note in replayed.notes:
+        self._obsolete_journals = tuple(lines)
+        self.state, notes = replay(
+            self._base.state if self._base else first_document(facts, now=now()), lines
+        )
+        for note in notes:
             self.warn(note)
 
     @property
@@ -118,7 +119,7 @@ class RunRecorder:
         """
         self._began_at = time.monotonic()
         if self._base is None:
-            self._base = self._repository.save(described(self.state, self._facts), None)
+            self._base = self._repository.save(described(self.state, self.facts), None)
 
         def of_kind(kind: str) -> dict[str, tuple[Any, ...]]:
             of_keys = ((key, models) for key, models in attempted.items() if key.partition(".")[0] == kind)
@@ -184,16 +185,14 @@ class RunRecorder:
             self._remove_journals()
             return self._base
         metadata = self._apply_record(applied, state.metadata)
-        state = msgspec.structs.replace(
-            described(state, self._facts), synced_at=self.now(), metadata=metadata
-        )
+        state = msgspec.structs.replace(described(state, self.facts), synced_at=self.now(), metadata=metadata)
         self._base = self._repository.save(state, self._base, write_id=self.run_id)
         self._remove_journals()
         return self._base
 
     def save_edited(self, state: DeploymentState) -> LoadedState:
         """Save a manually edited document; raises as `save`."""
-        self._base = self._repository.save(signed(state, self._facts), self._base)
+        self._base = self._repository.save(signed(state, self.facts), self._base)
         self._remove_journals()
         return self._base
 
@@ -282,20 +281,13 @@ class JournalEntry(OpenStruct, frozen=True, kw_only=True):
     checkpoint: Checkpoint
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
-    """A document with the journals of dead runs applied.
-
-    `notes` tell the user what was found. The journals of `run_ids` are removed once the document is saved.
-    """
-
-    state: DeploymentState
-    notes: tuple[str, ...]
-    run_ids: tuple[str, ...]
-
-
-def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> Replay:
+def replay(
+    state: DeploymentState, journals: Mapping[str, Sequence[bytes]]
+) -> tuple[DeploymentState, list[str]]:
     """Apply the journals that killed runs left behind, by run id, to the current document.
+
+    Returns:
+        The document with them, and notes that tell the user what was found.
 
     Raises:
         NewerStateError: a newer engine wrote one of them.
@@ -326,7 +318,7 @@ def replay(state: DeploymentState, journals: Mapping[str, Sequence[bytes]]) -> R
         resources |= _interrupted(resources, start, finished.keys(), f"{who} ended before it was done")
         of_all = len({*start.keys, *finished})
         notes.append(f"{who} did not end: {len(finished)} of {of_all} resources were recorded")
-    return Replay(state=state.with_resources(resources), notes=tuple(notes), run_ids=tuple(journals))
+    return state.with_resources(resources), notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

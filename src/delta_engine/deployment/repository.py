@@ -229,15 +229,15 @@ def _backup(environment: str, why: str) -> str:
 
 
 def _loaded(stored: StoredDocument, environment: str, where: str) -> LoadedState:
-    decoded = decode_state(stored.data, environment=environment, where=where)
-    name = decoded.state.environment.name
+    state, version = decode_state(stored.data, environment=environment, where=where)
+    name = state.environment.name
     if name != environment:
         raise StateMismatchError(
             f"it is the deployment state of the environment {name!r}, not of {environment!r}",
             where=where,
             way_out="Give each environment a place of its own in state_backend.",
         )
-    return LoadedState(state=decoded.state, stored=stored, format_version=decoded.version)
+    return LoadedState(state=state, stored=stored, format_version=version)
 
 
 def _current(store: StateStore) -> StoredDocument | None:

@@ -185,7 +185,7 @@ def _executed(
             planned.compiled,
             recording.record,
             control=control,
-            check=run.locked.lease.check,
+            check=run.lease.check,
             reread=lambda table: _statements_now(run.environment, planned, table),
             principal=run.recorder.who,
         )
@@ -222,7 +222,7 @@ def _begin(
     if reviewed is not None:
         reviewed.require(planned.compiled)
     if planned.plan:
-        run.locked.lease.check()
+        run.lease.check()
         run.recorder.begin(
             [resource_key(action.table) for action in planned.plan.table_actions()],
             recording.attempted,

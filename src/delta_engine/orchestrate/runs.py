@@ -17,8 +17,9 @@ from delta_engine.backends.capabilities import Visibility
 from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.compile.compiler import compile_plan
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.deployment.deployment import Deployment, LockedRun
+from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
+from delta_engine.deployment.ports import LockLease
 from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, ComparedResource, UndoneDrift, UnmanagedPart
@@ -261,15 +262,12 @@ class OpenRun:
     """
 
     environment: Environment
-    locked: LockedRun
+    operation: str
+    lease: LockLease
+    recorder: RunRecorder
     loaded: DeploymentState
     started_at: datetime
     span: OpenSpan
-
-    @property
-    def recorder(self) -> RunRecorder:
-        """What keeps the deployment state of the run."""
-        return self.locked.recorder
 
     def report(
         self,
@@ -283,8 +281,8 @@ class OpenRun:
         """Return the report of the run, with its warnings."""
         frame = RunFrame(
             run_id=self.recorder.run_id,
-            operation=self.locked.operation,
-            facts=self.locked.facts,
+            operation=self.operation,
+            facts=self.recorder.facts,
             started_at=self.started_at,
             models=models,
         )
@@ -306,19 +304,21 @@ def open_run(
         LockHeld: another run holds the lock.
         StoreError, RefusedError: the deployment state cannot be used.
     """
-    with environment.deployment.locked(operation, notify) as locked:
+    with environment.deployment.locked(operation, notify) as (lease, recorder):
         started_at = utc_now()
         names = {
-            "run_id": locked.recorder.run_id,
-            "environment": locked.facts.environment.name,
+            "run_id": recorder.run_id,
+            "environment": recorder.facts.environment.name,
             "operation": operation,
         }
         with in_context(**names), span("delta_engine.run", **names) as opened:
             log(logging.INFO, "run started")
             yield OpenRun(
                 environment=environment,
-                locked=locked,
-                loaded=locked.recorder.state,
+                operation=operation,
+                lease=lease,
+                recorder=recorder,
+                loaded=recorder.state,
                 started_at=started_at,
                 span=opened,
             )

@@ -355,8 +355,8 @@ class SparkDeltaReader:
         if _ANY_DELTA_TABLE_HAS not in properties:
             raise interpretation.not_a_delta_table(table, "a view or a table of another format")
         cluster_by = interpretation.pop_clustering(properties)
-        schema = self._schema_at(address)
-        columns = _columns(schema.fields)
+        fields, table_id = self._schema_at(address)
+        columns = _columns(fields)
         description = self._runner.run(sql_describe_table(address))[len(columns) :]
         details = _details(description)
         return TableDescription(
@@ -366,7 +366,7 @@ class SparkDeltaReader:
             cluster_by=cluster_by,
             partitioned_by=_partitions(description),
             location=self._location(details),
-            table_id=schema.table_id,
+            table_id=table_id,
         )
 
     def _read(self, found_tables: FoundTables, models: Mapping[str, Table]) -> dict[str, TableState]:

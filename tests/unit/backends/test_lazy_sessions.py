@@ -46,7 +46,7 @@ def test_nothing_opens_before_the_first_statement() -> None:
     runner = LazySparkSqlRunner(opening)
     assert opening.times == 0
     assert list(runner.run("SELECT 1")) == []
-    assert runner.schema("`t`").fields == cast("object", "`t`")
+    assert runner.schema("`t`")[0] == cast("object", "`t`")
     runner.start()
     assert opening.times == 1
 

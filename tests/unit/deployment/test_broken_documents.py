@@ -25,7 +25,7 @@ DOCUMENTS = Path(__file__).parent / "documents"
 def is_read(data: bytes) -> bool:
     """Whether a document is taken for one; what is taken can be written."""
     try:
-        state = decode_state(data, environment="test", where="the document").state
+        state = decode_state(data, environment="test", where="the document")[0]
     except RefusedError:
         return False
     return bool(encode_state(state))

@@ -79,7 +79,7 @@ def recorded(model: Function | AbacPolicy) -> AnyRecord:
 
 
 def decoded(data: bytes) -> DeploymentState:
-    return decode_state(data, environment="test", where="the document").state
+    return decode_state(data, environment="test", where="the document")[0]
 
 
 def test_records_of_functions_and_policies_round_trip() -> None:
@@ -205,9 +205,8 @@ def test_a_killed_run_leaves_attempted_functions_and_policies() -> None:
     state, lines = journaled({MASK_KEY: (keep(changed),), PII_KEY: (keep(policy),)})
     (left,) = left_journals(state, lines)
     assert set(left.in_progress) == {MASK_KEY, PII_KEY}
-    replayed = replay(state, lines)
-    assert replayed.notes[0].endswith("did not end: 0 of 2 resources were recorded")
-    after = replayed.state
+    after, notes = replay(state, lines)
+    assert notes[0].endswith("did not end: 0 of 2 resources were recorded")
     for key, before, attempt in ((MASK_KEY, MASK, changed), (PII_KEY, PII, policy)):
         record = after.resources[key]
         assert (record.status, record.declared, record.attempted) == (Status.UNKNOWN, before, (attempt,))
@@ -217,7 +216,7 @@ def test_a_killed_run_leaves_attempted_functions_and_policies() -> None:
 def test_a_killed_run_keeps_what_it_finished() -> None:
     changed = replace(MASK, body="email")
     state, lines = journaled({MASK_KEY: (keep(changed),)}, recorded(changed))
-    replayed = replay(state, lines)
-    assert replayed.notes[0].endswith("did not end: 1 of 1 resources were recorded")
-    record = replayed.state.resources[MASK_KEY]
+    after, notes = replay(state, lines)
+    assert notes[0].endswith("did not end: 1 of 1 resources were recorded")
+    record = after.resources[MASK_KEY]
     assert (record.status, record.declared, record.attempted) == (Status.HEALTHY, changed, ())

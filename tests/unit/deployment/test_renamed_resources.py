@@ -93,6 +93,6 @@ def test_the_record_of_a_renamed_view_has_its_new_name() -> None:
     assert record.declared == replace(INCOME, renamed_from=())
     assert isinstance(record.baseline, View)
     assert record.baseline.query == "SELECT orders.id FROM dev.silver.orders"
-    assert decode_state(encode_state(state), environment="test", where="the document").state == state
+    assert decode_state(encode_state(state), environment="test", where="the document")[0] == state
     assert without_done_renames([INCOME], state) == (replace(INCOME, renamed_from=()),)
     assert without_done_renames([INCOME], VIEWS) == (INCOME,)

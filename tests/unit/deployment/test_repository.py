@@ -268,8 +268,8 @@ def test_a_local_document_that_is_gone_is_noticed(tmp_path: Path, *, is_hybrid: 
 def test_a_journal_without_a_document_is_noticed(tmp_path: Path) -> None:
     store = LocalStateStore(tmp_path, "test")
     deployment = deployment_over(tmp_path, store=store, journals=LocalJournalStore(tmp_path, "test"))
-    with suppress(KeyboardInterrupt), deployment.locked("sync", lambda _note: None) as run:
-        run.recorder.begin(["table.dev.silver.orders"], {}, {}, plan_file=None)
+    with suppress(KeyboardInterrupt), deployment.locked("sync", lambda _note: None) as (_, recorder):
+        recorder.begin(["table.dev.silver.orders"], {}, {}, plan_file=None)
         raise KeyboardInterrupt
     (tmp_path / "test.state.json").unlink()
     shutil.rmtree(tmp_path / "test.versions")

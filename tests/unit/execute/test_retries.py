@@ -224,7 +224,7 @@ def test_what_is_not_known_to_be_transient_is_a_failure(condition: str) -> None:
 
 def test_waits_part_ways() -> None:
     delays = [
-        tuple(backoff_delay(Transience.CONFLICT, n, 0, lambda share=share: share) for share in (0.0, 1.0))
+        tuple(backoff_delay(Transience.CONFLICT, n, 0, draw) for draw in (lambda: 0.0, lambda: 1.0))
         for n in (0, 3, 9)
     ]
     assert delays == [(0.5, 1), (4, 8), (15, 30)]

@@ -72,7 +72,7 @@ def test_a_status_follows_from_the_record_and_survives_the_document(
 ) -> None:
     assert (status_of(record), record.reason) == (status, reason)
     state = deployment_state().with_resources({record.key: record})
-    (read,) = decode_state(encode_state(state), environment="test", where="here").state.resources.values()
+    (read,) = decode_state(encode_state(state), environment="test", where="here")[0].resources.values()
     assert (read, read.status, read.reason) == (record, status, reason)
 
 
@@ -103,7 +103,7 @@ def test_no_model_is_read_from_a_document_before_it_is_asked_for() -> None:
     newer = msgspec.structs.replace(definition, manages=("a part of a newer engine",))
     unreadable = replace(APPLIED, applied=kept(newer), config_checksum=canonical_checksum(newer))
     data = encode_state(deployment_state().with_resources({APPLIED.key: unreadable}))
-    state = decode_state(data, environment="test", where="here").state
+    state = decode_state(data, environment="test", where="here")[0]
     assert [record.status for record in state.resources.values()] == [Status.HEALTHY]
     assert encode_state(state) == data
     (record,) = table_records(state).values()

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from delta_engine.backends.addressing import PathAddressing
-from delta_engine.backends.spark_sql_runner import DeltaSchema
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import QualifiedName
@@ -206,7 +205,7 @@ def test_only_the_tables_that_only_spark_understands_go_through_it(tmp_path: Pat
     asked = spark.statements
     reader = SparkDeltaReader(
         spark,
-        lambda _address: DeltaSchema(fields=StructType()),
+        lambda _address: (StructType(), None),
         addressing,
         log=DeltaLogReader(addressing),
         start=lambda: asked.append("start"),

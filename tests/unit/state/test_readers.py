@@ -359,7 +359,7 @@ def test_an_external_table_keeps_its_location_when_it_is_imported(kind: str, loc
             "DESCRIBE": description(kind),
         }
     )
-    reader = SparkDeltaReader(runner, lambda _address: DeltaSchema(fields=StructType()), CatalogAddressing())
+    reader = SparkDeltaReader(runner, lambda _address: (StructType(), None), CatalogAddressing())
     state = reader.snapshot([bare_model(ORDERS)]).table(ORDERS)
     assert (state.location, state.table_comment) == (location, "Orders")
     assert as_model(ORDERS, state).location == location
@@ -379,7 +379,7 @@ def catalog_reader(part: str, answer: Answer) -> tuple[SparkDeltaReader, Scripte
 
     def schema_at(address: str) -> DeltaSchema:
         runner.run(f"SCHEMA OF {address}")
-        return DeltaSchema(fields=StructType())
+        return (StructType(), None)
 
     return SparkDeltaReader(runner, schema_at, CatalogAddressing()), runner
 

@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any, Final
@@ -31,14 +30,6 @@ _CONTENT_TYPES: Final = {
 }
 _NO_METADATA: Final[Mapping[str, str]] = MappingProxyType({})
 _PARALLEL_DELETES: Final = 8
-
-
-@dataclass(frozen=True, slots=True)
-class S3Object:
-    """An object's bytes, and the ETag to replace it with."""
-
-    data: bytes
-    etag: str
 
 
 class S3Folder:
@@ -64,8 +55,8 @@ class S3Folder:
         """Return an object's place, for messages."""
         return f"s3://{self._bucket}/{self._prefix}{name} at {self.endpoint}"
 
-    def get(self, name: str) -> S3Object | None:
-        """Return an object; None if it does not exist."""
+    def get(self, name: str) -> tuple[bytes, str] | None:
+        """Return an object's bytes, and the ETag to replace it with; None if it does not exist."""
         with self._client.request(self._place, RequestKind.READ):
             try:
                 return self._get_whole(self._prefix + name)
@@ -75,7 +66,7 @@ class S3Folder:
     def read(self, name: str) -> bytes | None:
         """Return an object's bytes."""
         file = self.get(name)
-        return None if file is None else file.data
+        return None if file is None else file[0]
 
     def write(self, name: str, data: bytes) -> str:
         """Write or replace an object; return its place."""
@@ -154,7 +145,7 @@ class S3Folder:
         with ThreadPoolExecutor(_PARALLEL_DELETES) as threads:
             list(threads.map(self.delete, [file.name for file in self.list(folder)]))
 
-    def _get_whole(self, key: str) -> S3Object:
+    def _get_whole(self, key: str) -> tuple[bytes, str]:
         """Read an object to its end, with retries: botocore retries failures before the body, not within it."""
         from botocore.exceptions import HTTPClientError, IncompleteReadError
 
@@ -165,7 +156,7 @@ class S3Folder:
             if not etag:
                 raise StoreError(self._place.not_answered_by("S3"))
             try:
-                return S3Object(answer["Body"].read(), str(etag))
+                return answer["Body"].read(), str(etag)
             except (HTTPClientError, IncompleteReadError):
                 if attempt == self._client.limits.attempts:
                     raise
@@ -188,7 +179,7 @@ class EndpointProbe:
                 return
             marker = json.dumps({"endpoint": self._folder.endpoint, "probe": PROBE_VERSION}).encode()
             marker_file = self._folder.get(MARKER_NAME)
-            if marker_file is None or marker_file.data != marker:
+            if marker_file is None or marker_file[0] != marker:
                 ignored = self.ignored_condition()
                 if ignored:
                     raise StoreError(
@@ -203,7 +194,7 @@ class EndpointProbe:
         """Return the condition that the endpoint ignores, None if it honours all; delete the scratch objects."""
         scratch = f".delta-engine-probe-{uuid.uuid4().hex}"
         try:
-            return find_ignored_condition(scratch, self._is_accepted, self._read)
+            return find_ignored_condition(scratch, self._is_accepted, self._folder.get)
         except UncertainWriteError as error:
             # Only a scratch object is uncertain: the write that waits for the probe was not done.
             raise UnansweredError(str(error)) from error
@@ -218,10 +209,6 @@ class EndpointProbe:
         except ConflictError:
             return False
         return True
-
-    def _read(self, name: str) -> tuple[bytes, str] | None:
-        file = self._folder.get(name)
-        return None if file is None else (file.data, file.etag)
 
 
 def condition_for(expected: str | None) -> Mapping[str, str]:
@@ -299,7 +286,7 @@ class S3StateStore:
     def read(self, *, allow_cached: bool = False) -> StoredDocument | None:
         """Return the document; there is no cache."""
         document = self._folder.get(self._document)
-        return None if document is None else StoredDocument(data=document.data, token=document.etag)
+        return None if document is None else StoredDocument(data=document[0], token=document[1])
 
     def replace(
         self, data: bytes, identity: DocumentIdentity, expected: StoredDocument | None
@@ -341,7 +328,8 @@ class S3LockRecords:
         record = self._folder.get(self._name)
         if record is None:
             return None
-        return decode_lock_record(record.data, where=self.location, token=record.etag), record.etag
+        data, etag = record
+        return decode_lock_record(data, where=self.location, token=etag), etag
 
     def replace(self, record: LockRecord, expected: str | None) -> str:
         """Write a record if the ETag is still the expected one; return its new ETag."""
