@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-import msgspec
-
 from delta_engine.api.values import Drift, ModelFiles, Models, Plan, PlanRequest
 from delta_engine.api.views import ApiView
 from delta_engine.backends.spark_sessions import is_databricks
@@ -371,7 +369,7 @@ class Engine:
             project, environment = self._opened(request)
             state = environment.deployment.peek_replayed()
             undo_plan = plan_undo(environment, state, UndoRequest.of(options))
-            options = msgspec.structs.replace(options, undoes=undo_plan.past.run)
+            options = options.undoing(undo_plan.past.run)
             planned = undo_plan.planned
             file = None if planned.refusals else make_plan_file(project, environment, planned, options)
         return Plan(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
 from functools import partial
@@ -116,12 +117,12 @@ def show_plan(
     if changed_since is None:
         project = _load_project(context, options, reasons)
     else:
-        whole = _load_project(context, msgspec.structs.replace(options, tables=()), reasons)
+        whole = _load_project(context, options, reasons, tables=())
         selection = since_commit(whole, changed_since, options.tables)
         print_note(selection.note)
         if selection.is_unchanged:
             return _show_no_changes(selection, rendering, out)
-        project, options = selection.project, msgspec.structs.replace(options, changed=selection.changed)
+        project, options = selection.project, options.limited_to(selection.changed)
     environment = _open_environment(context, project, options)
     with status("reading the catalog …"):
         draft = draft_unlocked(
@@ -206,7 +207,7 @@ def undo_run(
         dry_run: whether to show the plan and its statements alone.
     """
     out = out_file(out, context)
-    project, environment = _open_project(context, msgspec.structs.replace(options, tables=()))
+    project, environment = _open_project(context, options, tables=())
     request = UndoRequest.of(options)
     if not (dry_run or out):
         name, models = project.settings.environment, len(project.selectable)
@@ -216,7 +217,7 @@ def undo_run(
     with status("reading the catalog …"):
         undo_plan = plan_undo(environment, environment.deployment.peek_replayed(), request)
     print_note(undo_plan.note)
-    options = msgspec.structs.replace(options, undoes=undo_plan.past.run)
+    options = options.undoing(undo_plan.past.run)
     rendering = Rendering.JSON if as_json else Rendering.SQL if dry_run else Rendering.TREE
     return _shown(project, environment, undo_plan.planned, options, rendering, out=out, is_full=is_full)
 
@@ -312,20 +313,23 @@ def print_schema(name: str) -> None:
     typer.echo(editor_schema(name))
 
 
-def _open_project(context: Context, options: Options) -> tuple[Project, Environment]:
-    """Load the project and open its backend and deployment state."""
-    project = _load_project(context, options)
+def _open_project(
+    context: Context, options: Options, *, tables: Sequence[str] | None = None
+) -> tuple[Project, Environment]:
+    """Load the project and open its backend and deployment state; `tables` replaces the globs of the options."""
+    project = _load_project(context, options, tables=tables)
     return project, _open_environment(context, project, options)
 
 
-def _load_project(context: Context, options: Options, reason: str | None = None) -> Project:
+def _load_project(
+    context: Context, options: Options, reason: str | None = None, *, tables: Sequence[str] | None = None
+) -> Project:
     """Load the project; first write the reason into consents without a reason."""
     conf_dir, environment = context.place()
     for path in write_reasons(conf_dir, reason) if reason else ():
         print_note(f"the reason was written into {path}: commit it")
-    return load_project(
-        conf_dir, environment, tables=options.tables, allow=options.allow, changed=options.changed
-    )
+    globs = options.tables if tables is None else tables
+    return load_project(conf_dir, environment, tables=globs, allow=options.allow, changed=options.changed)
 
 
 def _open_environment(context: Context, project: Project, options: Options) -> Environment:

@@ -53,13 +53,13 @@ def as_plain(definition: PlainDefinition) -> Any:
     return kind.model(**names, **arguments(definition), declared_at=_RECORD)
 
 
-def define(model: Table) -> TableDefinition:
+def define(model: Table, column: Callable[[Column], ColumnDefinition] | None = None) -> TableDefinition:
     """Return a model's definition: names and defaults filled in, nothing left to derive."""
     return TableDefinition(
         catalog=model.catalog_name,
         schema=model.schema_name,
         name=model.table_name,
-        columns=tuple(map(_define_column, model.columns)),
+        columns=tuple(map(column or _define_column, model.columns)),
         manages=None if model.manages is None else tuple(sorted(part.value for part in model.manages)),
         **{facet.key: facet.recorded_value(model) for facet in RECORDED_TABLE_FACETS},
     )
@@ -67,14 +67,7 @@ def define(model: Table) -> TableDefinition:
 
 def define_attempt(model: Table) -> TableDefinition:
     """Return a model's definition with what a run is to do: former names of columns and fields, and `using`."""
-    definition = define(model)
-    columns = tuple(
-        msgspec.structs.replace(
-            written, **{facet.key: facet.form.encode(facet.declared(column)) for facet in ATTEMPTED_FACETS}
-        )
-        for written, column in zip(definition.columns, model.columns, strict=True)
-    )
-    return msgspec.structs.replace(definition, columns=columns)
+    return define(model, _define_attempted_column)
 
 
 def as_table(definition: TableDefinition) -> Table:
@@ -156,7 +149,8 @@ def with_baseline(declared: TableDefinition, baseline: Baseline) -> TableDefinit
     columns = [others.pop(column.name.lower(), column) for column in declared.columns]
     values = {facet.key: getattr(baseline, facet.key) for facet in RECORDED_TABLE_FACETS}
     values = {key: value for key, value in values.items() if value is not msgspec.UNSET}
-    return msgspec.structs.replace(declared, columns=(*columns, *others.values()), **values)
+    whole: TableDefinition = declared.with_values(columns=(*columns, *others.values()), **values)
+    return whole
 
 
 def config_checksum(model: Securable) -> str:
@@ -215,6 +209,13 @@ def _define_column(column: Column) -> ColumnDefinition:
     pairs = zip(_ENCODINGS, values, strict=True)
     rare = {key: encode(value) for (key, encode, absent), value in pairs if value is not absent}
     return ColumnDefinition(name=name, type=data_type, nullable=nullable, comment=comment, **rare)
+
+
+def _define_attempted_column(column: Column) -> ColumnDefinition:
+    """Return a column's definition with what a run is to do; a definition may be shared, so it is built anew."""
+    attempt = {facet.key: facet.form.encode(facet.declared(column)) for facet in ATTEMPTED_FACETS}
+    definition: ColumnDefinition = _define_column(column).with_values(**attempt)
+    return definition
 
 
 def _as_column(column: ColumnDefinition) -> Column:

@@ -144,17 +144,29 @@ class DeploymentState(OpenStruct, frozen=True, kw_only=True):
 
     def with_resources(self, resources: Mapping[str, AnyRecord]) -> DeploymentState:
         """Return the deployment state with other records."""
-        return msgspec.structs.replace(self, resources=dict(resources))
+        return self.with_values(resources=dict(resources))
 
     def compared(self, resources: Mapping[str, AnyRecord], *, at: datetime) -> DeploymentState:
         """Return the deployment state with the records that a comparison with the catalog leaves."""
-        return msgspec.structs.replace(self, resources=dict(resources), synced_at=at)
+        return self.with_values(resources=dict(resources), synced_at=at)
+
+    def numbered(
+        self, serial: int, *, write_id: str, recent_write_ids: tuple[str, ...], at: datetime
+    ) -> DeploymentState:
+        """Return the document that a save writes, with its records in order."""
+        return self.with_values(
+            serial=serial,
+            write_id=write_id,
+            recent_write_ids=recent_write_ids,
+            updated_at=at,
+            resources=dict(sorted(self.resources.items())),
+        )
 
     def with_applied_plan(self, plan: AppliedPlan) -> DeploymentState:
         """Return the document with one more applied plan file."""
         others = (applied for applied in self.applied_plans if applied.checksum != plan.checksum)
         kept = (plan, *others)[:KEPT_APPLIED_PLANS]
-        return msgspec.structs.replace(self, applied_plans=kept)
+        return self.with_values(applied_plans=kept)
 
 
 def consent_key(consent: Consent) -> tuple[str, str]:

@@ -171,7 +171,7 @@ class RunRecorder:
             uses.setdefault((change, expires), use)
         kept = {consent_key(consent) for consent in given}
         consents = tuple(uses[key] for key in sorted(uses) if key in kept)
-        self._state = msgspec.structs.replace(self._state, used_consents=consents)
+        self._state = self._state.with_values(used_consents=consents)
 
     def save(self, applied: ApplyActions | None = None, *, is_forced: bool = False) -> LoadedState | None:
         """Save the changes of this run, if any, then remove the journals; after an error, the journal stays.
@@ -185,7 +185,7 @@ class RunRecorder:
             self._remove_journals()
             return self._base
         metadata = self._apply_record(applied, state.metadata)
-        state = msgspec.structs.replace(described(state, self.facts), synced_at=self.now(), metadata=metadata)
+        state = described(state, self.facts).with_values(synced_at=self.now(), metadata=metadata)
         self._base = self._repository.save(state, self._base, write_id=self.run_id)
         self._remove_journals()
         return self._base
@@ -208,7 +208,7 @@ class RunRecorder:
             seconds = time.monotonic() - self._began_at
             return apply_record(applied, self._checkpoints, self.warnings, seconds=seconds)
         warnings = tuple(self.warnings) or earlier.warnings
-        return msgspec.structs.replace(earlier, warnings=warnings)
+        return earlier.with_values(warnings=warnings)
 
     def _remove_journals(self) -> None:
         """Remove the journals that the document now includes; a replay recognizes a remaining one by its run id."""

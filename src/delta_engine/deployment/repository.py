@@ -16,8 +16,6 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import gettempdir
 
-import msgspec
-
 from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.codec import decode_state, encode_state, lost_document
 from delta_engine.deployment.document import KEPT_WRITE_IDS, VERSION, DeploymentState
@@ -160,7 +158,7 @@ class StateRepository:
         stored = _current(self._store)
         lost = lost_identity(self._store, stored)
         if lost.state_id:  # a file with the lost document's own serial may replace it
-            require_successor(state, msgspec.structs.replace(lost, serial=lost.serial - 1))
+            require_successor(state, lost.at_serial(lost.serial - 1))
         earlier = (lost.write_id,) if lost.write_id else ()
         successor = self._successor(state, max(lost.serial, state.serial), earlier)
         versions = self._store.versions
@@ -179,13 +177,11 @@ class StateRepository:
     ) -> DeploymentState:
         """Number a document after the highest serial; a restored one keeps its write id, since this one contains it."""
         restored = (state.write_id,) if state.serial else ()
-        return msgspec.structs.replace(
-            state,
-            serial=serial + 1,
+        return state.numbered(
+            serial + 1,
             write_id=write_id or self._new_write_id(),
             recent_write_ids=tuple(dict.fromkeys((*restored, *earlier)))[:KEPT_WRITE_IDS],
-            updated_at=self._now(),
-            resources=dict(sorted(state.resources.items())),
+            at=self._now(),
         )
 
     def _save(

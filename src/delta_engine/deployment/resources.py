@@ -7,8 +7,6 @@ from dataclasses import astuple, replace
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
 from delta_engine.aspects import kind_of
 from delta_engine.aspects.comparison import Model_co
 from delta_engine.deployment.definitions import (
@@ -346,10 +344,11 @@ def pointing_at(name: QualifiedName, former: QualifiedName, definition: TableDef
     if all(key.references.lower() != former.key for key in definition.foreign_keys):
         return definition
     keys = (
-        msgspec.structs.replace(key, references=str(name)) if key.references.lower() == former.key else key
+        key.with_values(references=str(name)) if key.references.lower() == former.key else key
         for key in definition.foreign_keys
     )
-    return msgspec.structs.replace(definition, foreign_keys=tuple(keys))
+    pointing: TableDefinition = definition.with_values(foreign_keys=tuple(keys))
+    return pointing
 
 
 def with_references(model: Table, former: QualifiedName, name: QualifiedName) -> Table:
@@ -396,7 +395,7 @@ def _changed(model: Kept[Any], definition: Any, change: Callable[[Any], Any]) ->
 
 def _renamed(record: AnyRecord, name: SecurableName) -> AnyRecord:
     names = dict(zip(kind_of(name).named_by, astuple(name), strict=True))
-    renamed = redefined(record, lambda definition: msgspec.structs.replace(definition, **names))
+    renamed = redefined(record, lambda definition: definition.with_values(**names))
     return replace(renamed, name=name)
 
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import msgspec
-
 from delta_engine.deployment.document import (
     SCHEMA_URI,
     VERSION,
@@ -86,8 +84,7 @@ def first_document(facts: RunFacts, *, now: datetime) -> DeploymentState:
 
 def described(state: DeploymentState, facts: RunFacts) -> DeploymentState:
     """Return a document with the facts of the run that deploys it and is about to save it."""
-    return msgspec.structs.replace(
-        signed(state, facts),
+    return signed(state, facts).with_values(
         lineage=facts.lineage,
         platform_version=facts.platform_version,
         environment=facts.environment,
@@ -96,7 +93,7 @@ def described(state: DeploymentState, facts: RunFacts) -> DeploymentState:
 
 def signed(state: DeploymentState, facts: RunFacts) -> DeploymentState:
     """Return a document with the principal and the engine that are about to save it."""
-    return msgspec.structs.replace(state, engine_version=facts.engine_version, updated_by=facts.who)
+    return state.with_values(engine_version=facts.engine_version, updated_by=facts.who)
 
 
 def apply_record(

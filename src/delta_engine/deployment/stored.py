@@ -29,6 +29,10 @@ class DocumentIdentity(msgspec.Struct, frozen=True, kw_only=True):
         """The name of this document among the kept versions; sorts by serial."""
         return f"{self.serial:08d}-{self.write_id}"
 
+    def at_serial(self, serial: int) -> DocumentIdentity:
+        """Return the identity of the same document under another serial."""
+        return msgspec.structs.replace(self, serial=serial)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredDocument:
@@ -109,3 +113,11 @@ class LockRecord(msgspec.Struct, frozen=True, kw_only=True):
     lease_seconds: float
     released: bool
     holder: LockHolder
+
+    def as_released(self) -> LockRecord:
+        """Return the record of the free lock."""
+        return msgspec.structs.replace(self, released=True)
+
+    def with_next_beat(self) -> LockRecord:
+        """Return the record of the lease after one more renewal."""
+        return msgspec.structs.replace(self, beat=self.beat + 1)

@@ -14,6 +14,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
+from typing_extensions import Self
 
 UNKNOWN_KEY = "(unknown fields)"
 """Holds a struct's unknown fields in memory; no written document has this key."""
@@ -29,6 +30,10 @@ class OpenStruct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """The base class of every part of a document."""
 
     unknown: dict[str, Any] | None = msgspec.field(default=None, name=UNKNOWN_KEY)
+
+    def with_values(self, **values: Any) -> Self:
+        """Return the part with other values, and with the fields that this engine does not know."""
+        return msgspec.structs.replace(self, **values)
 
 
 SomeStruct = TypeVar("SomeStruct", bound=OpenStruct)

@@ -105,6 +105,14 @@ class Options(_Part, frozen=True, kw_only=True):
     skips_refused: bool = False
     changed: ChangedTables | None = None
 
+    def limited_to(self, changed: ChangedTables | None) -> Options:
+        """Return the options with what `--changed-since` chose."""
+        return msgspec.structs.replace(self, changed=changed)
+
+    def undoing(self, run: str) -> Options:
+        """Return the options with the whole id of the run to undo."""
+        return msgspec.structs.replace(self, undoes=run)
+
 
 NO_OPTIONS: Final = Options()
 

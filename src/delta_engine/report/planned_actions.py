@@ -87,24 +87,31 @@ def other_changes(plan: TablePlan) -> Iterator[SecurableChange]:
 
 
 def planned_actions(
-    actions: tuple[Action, ...], resource: str, undone: UndoneDrift
+    actions: tuple[Action, ...], resource: str, undone: UndoneDrift, shown: Callable[[str], str] = str
 ) -> Iterator[PlannedAction]:
-    """Yield the actions of an alignment, in order; `resource` is the key of the securable."""
+    """Yield the actions of an alignment, in order.
+
+    Args:
+        resource: the key of the securable.
+        shown: replaces the texts of changes, for example to hide secrets.
+    """
     for action in actions:
         changes = tuple(
-            planned_change(change, undone_by(resource, action, change, undone))
+            planned_change(change, undone_by(resource, action, change, undone), shown)
             for change in aspects.explain([action])
         )
         yield planned_action(action, action.phase.value, changes)
 
 
-def planned_change(change: Change, undoes: Finding | None = None) -> PlannedChange:
+def planned_change(
+    change: Change, undoes: Finding | None = None, shown: Callable[[str], str] = str
+) -> PlannedChange:
     """Return a change as data, with the drift that it undoes."""
     return PlannedChange(
         sign=change.sign.value,
-        subject=change.subject,
-        observed=change.observed,
-        desired=change.desired,
+        subject=shown(change.subject),
+        observed=None if change.observed is None else shown(change.observed),
+        desired=None if change.desired is None else shown(change.desired),
         undoes_drift=undone_drift_note(undoes),
     )
 
@@ -130,17 +137,3 @@ def undone_drift_note(finding: Finding | None) -> UndoneDriftNote | None:
     return UndoneDriftNote(
         severity=finding.severity.value, by=by, at=at.isoformat() if at else None, accepted=finding.accepted
     )
-
-
-def with_texts(action: PlannedAction, change: Callable[[str], str]) -> PlannedAction:
-    """Return an action with the texts of its changes replaced, for example to hide secrets."""
-    changes = tuple(
-        msgspec.structs.replace(
-            explained,
-            subject=change(explained.subject),
-            observed=None if explained.observed is None else change(explained.observed),
-            desired=None if explained.desired is None else change(explained.desired),
-        )
-        for explained in action.changes
-    )
-    return msgspec.structs.replace(action, changes=changes)

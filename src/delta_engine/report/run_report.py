@@ -25,7 +25,7 @@ from delta_engine.models.open_struct import Moment
 from delta_engine.ownership.recorded import resource_id, resource_key
 from delta_engine.report.change_tree import change_lines
 from delta_engine.report.plan_text import adopted_lines
-from delta_engine.report.planned_actions import PlannedAction, planned_action, planned_actions, with_texts
+from delta_engine.report.planned_actions import PlannedAction, planned_action, planned_actions
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, counted_resources, plural, visible
 
@@ -375,8 +375,7 @@ def _planned(change: SecurableChange, undone: UndoneDrift) -> tuple[PlannedActio
     """Return the planned actions as data, without secrets."""
     assert not isinstance(change, Keep)
     if isinstance(change, Align):
-        actions = planned_actions(change.actions, resource_key(change.name), undone)
-        return tuple(with_texts(action, redacted) for action in actions)
+        return tuple(planned_actions(change.actions, resource_key(change.name), undone, redacted))
     return (planned_action(change),)
 
 

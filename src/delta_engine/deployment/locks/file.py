@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
-
 from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.errors import LockHeld, LockLost, UnreadableLockError
 from delta_engine.deployment.local_files import store_errors
@@ -142,8 +140,7 @@ class FileLock:
     def _mark_released(self) -> None:
         record = self._record()
         if record is not None:
-            released = msgspec.structs.replace(record, released=True)
-            write_atomically(self._record_path, encode_lock_record(released))
+            write_atomically(self._record_path, encode_lock_record(record.as_released()))
 
 
 class _FileLease:

@@ -14,8 +14,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-import msgspec
-
 from delta_engine.backends.cancellation import Stop, current_stop
 from delta_engine.deployment.errors import (
     ConflictError,
@@ -119,7 +117,7 @@ class LeaseLock:
             if current is None or current[0].released:
                 return None
             record, token = current
-            broken = msgspec.structs.replace(record, released=True)
+            broken = record.as_released()
             stored, _doubt = _swapped(self._records, broken, token)
             if stored is not None and stored[0] == broken:
                 return record.holder  # else the holder renewed or released it, or another run acquired it
@@ -194,9 +192,8 @@ class Lease:
         with self._guard, Stop(seconds=patience).as_current():
             if self._lost_to:
                 return
-            released = msgspec.structs.replace(self._record, released=True)
             with suppress(StoreError):  # it is written, lost or soon expired
-                self._records.replace(released, self._token)
+                self._records.replace(self._record.as_released(), self._token)
             self._lost_to = "it was released"
 
     def _silence(self) -> float:
@@ -212,7 +209,7 @@ class Lease:
         patience = self._record.lease_seconds * _BEAT_PATIENCE
         with self._guard, Stop(within=current_stop(), seconds=patience).as_current():
             asked_at = self._monotonic()
-            beaten = msgspec.structs.replace(self._record, beat=self._record.beat + 1)
+            beaten = self._record.with_next_beat()
             try:
                 stored, _doubt = _swapped(self._records, beaten, self._token)
             except StoreError:
