@@ -191,7 +191,12 @@ def state_backend(document: Document, config: StateBackendDocument, project_dir:
 
 def _remote(document: Document, remote: S3State | _Databricks, key: str) -> S3State | DatabricksState:
     if isinstance(remote, S3State):
-        return S3State(remote.bucket, remote.prefix.strip("/"), remote.region, remote.endpoint_url)
+        return S3State(
+            bucket=remote.bucket,
+            prefix=remote.prefix.strip("/"),
+            region=remote.region,
+            endpoint_url=remote.endpoint_url,
+        )
     parts = remote.schema.lower().split(".")
     if len(parts) != 2 or not all(parts):
         reason = f"schema {remote.schema!r} is not of the form catalog.schema"
