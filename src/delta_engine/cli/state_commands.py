@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from delta_engine.actions.policy import matches_any
+from delta_engine.aspects import KINDS
 from delta_engine.aspects.aspect import Change
 from delta_engine.cli.terminal import Context, confirm, print_note, say, status
 from delta_engine.config.settings import Settings, load_settings
@@ -27,7 +28,7 @@ from delta_engine.deployment.errors import (
 )
 from delta_engine.deployment.recorder import left_journals, require_no_journal
 from delta_engine.deployment.repository import LoadedState
-from delta_engine.deployment.resources import with_new_name, without_resources
+from delta_engine.deployment.resources import ONLY_RENAMABLE, with_new_name, without_resources
 from delta_engine.deployment.stored import LockHolder
 from delta_engine.drift.saved_documents import MOST_READ, SavedDocument, saved_documents
 from delta_engine.drift.status import DEPLOYED_AT, compare_states
@@ -38,7 +39,7 @@ from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.project import load_project
 from delta_engine.orchestrate.runs import open_run
-from delta_engine.ownership.recorded import AnyRecord, Status
+from delta_engine.ownership.recorded import AnyRecord, Status, resource_id, resource_key
 from delta_engine.report.change_tree import describe_change
 from delta_engine.report.json_documents import (
     diff_document,
@@ -303,10 +304,11 @@ def move_resource(context: Context, old: str, new: str, *, yes: bool) -> None:
     """Record a table or view under another name."""
     opened = _open(context)
     with opened.deployment.locked("state mv", print_note) as (_lease, recorder):
-        former, name = _renamable(old), _renamable(new)
+        former = _renamable(old, QualifiedName)
+        name = _renamable(new, type(former))
         if former.kind != name.kind:
-            way_out = f"Write {former.kind}.catalog.schema.{former.kind}."
-            raise InvalidCommandError(f"{new} is no {former.kind}, and {old} is one", way_out=way_out)
+            reason = f"{old} is a {former.kind}, and {new} is a {name.kind}"
+            raise InvalidCommandError(reason, way_out=f"Write {former.kind}.{name}.")
         state = with_new_name(recorder.state, former, name)
         confirm(f"Record {old} as {new}? The {name.kind} itself stays as it is.", yes=yes)
         recorder.save_edited(state)
@@ -440,7 +442,7 @@ def _selected(state: DeploymentState, names: Sequence[str]) -> list[str]:
     for name in names:
         matching = [key for key, resource in state.resources.items() if _matches(key, resource, [name])]
         if not matching:
-            reason, way_out = unknown("resource", name, [key.split(".", 1)[1] for key in state.resources])
+            reason, way_out = unknown("resource", name, _namesakes(state, name))
             raise StateMismatchError(reason, way_out=way_out)
         keys |= dict.fromkeys(matching)
     return list(keys)
@@ -453,13 +455,31 @@ def _matches(key: str, record: AnyRecord, globs: Sequence[str]) -> bool:
     return record.name.is_selectable and matches_any(record.name, globs)
 
 
-def _renamable(text: str) -> QualifiedName | ViewName:
-    """Return the table or view of a key, or the table of a name."""
-    kind = ViewName if text.startswith(f"{ViewName.kind}.") else QualifiedName
-    parts = text.removeprefix(f"{kind.kind}.").split(".")
+def _namesakes(state: DeploymentState, text: str) -> list[str]:
+    """Return the keys of what has the name in a key or name that matches nothing; all names if nothing has it."""
+    names = [record.name for record in state.resources.values()]
+    plain = _without_kind(text).lower()
+    return [resource_key(name) for name in names if name.key == plain] or [
+        resource_id(name) for name in names
+    ]
+
+
+def _without_kind(text: str) -> str:
+    kind, _, name = text.partition(".")
+    return name if kind in {kind.name.kind for kind in KINDS} else text
+
+
+def _renamable(text: str, default: type[QualifiedName | ViewName]) -> QualifiedName | ViewName:
+    """Return the table or view of a key, or of a name that has the default kind."""
+    name = _without_kind(text)
+    written = text.removesuffix(name).rstrip(".") or default.kind
+    kind = {QualifiedName.kind: QualifiedName, ViewName.kind: ViewName}.get(written)
+    if kind is None:
+        raise InvalidCommandError(f"{text!r} is neither a table nor a view", way_out=ONLY_RENAMABLE)
+    parts = name.split(".")
     if len(parts) != 3 or not all(parts):
         way_out = "Write catalog.schema.table, or view.catalog.schema.view."
-        raise InvalidCommandError(f"{text!r} is not a table's name", way_out=way_out)
+        raise InvalidCommandError(f"{text!r} is not a {kind.kind}'s name", way_out=way_out)
     return kind(*parts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import astuple, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from delta_engine.aspects import kind_of
 from delta_engine.aspects.comparison import Model_co
@@ -399,6 +399,9 @@ def _renamed(record: AnyRecord, name: SecurableName) -> AnyRecord:
     return replace(renamed, name=name)
 
 
+ONLY_RENAMABLE: Final = "Only tables and views are recorded under other names."
+
+
 def without_resources(state: DeploymentState, keys: Collection[str]) -> DeploymentState:
     """Return the document without some resources, which are then unknown to the engine."""
     return state.with_resources({key: record for key, record in state.resources.items() if key not in keys})
@@ -408,13 +411,20 @@ def with_new_name(state: DeploymentState, old: SecurableName, new: SecurableName
     """Return the document with a renamed record; raise `StateMismatchError` if it is unknown or the name is used."""
     old_key, new_key = resource_key(old), resource_key(new)
     if old_key not in state.resources:
-        raise StateMismatchError(
-            f"it has no {old.kind} {old}",
-            way_out=f"{command('state list', state.environment.name)} shows what it has.",
-        )
+        raise StateMismatchError(f"it has no {old.kind} {old}", way_out=_other_kind_of(state, old))
     if new_key in state.resources:
         raise StateMismatchError(
             f"it has a {new.kind} {new} already",
-            way_out=f"Forget that one first: {command(f'state rm {new}', state.environment.name)}.",
+            way_out=f"Forget it first: {command(f'state rm {new_key}', state.environment.name)}.",
         )
     return state.with_resources(with_renamed(state.resources, old, new))
+
+
+def _other_kind_of(state: DeploymentState, name: SecurableName) -> str:
+    """Return the way out for a table or view that is not recorded: the key of a record that has its name."""
+    names = [record.name for record in state.resources.values() if record.name.key == name.key]
+    renamable = [other for other in names if isinstance(other, QualifiedName | ViewName)]
+    if renamable:
+        return f"Did you mean {resource_key(renamable[0])!r}?"
+    listed = f"{command('state list', state.environment.name)} shows what it has."
+    return ONLY_RENAMABLE if names else listed

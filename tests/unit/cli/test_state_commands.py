@@ -2,6 +2,7 @@
 
 import getpass
 import json
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,16 @@ from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.resources import applied_plain
 from delta_engine.deployment.stores.local import LocalStateStore
-from delta_engine.models import AbacPolicy, Function, Parameter, PolicyFilter, PolicyScope, Schema
+from delta_engine.models import (
+    AbacPolicy,
+    Function,
+    Parameter,
+    PolicyFilter,
+    PolicyScope,
+    Schema,
+    Securable,
+    View,
+)
 from delta_engine.ownership.recorded import Status, resource_key
 from tests.builders.deployment import HOLDER, NOON, applied, deployment_state
 from tests.builders.models import WORKED_MODEL, orders
@@ -205,10 +215,14 @@ OTHERS = ["function.dev.silver.orders", "policy.table.dev.silver.orders.rows"]
 @pytest.fixture
 def governed(state: partial[Result], folder: Path, project: Path) -> partial[Result]:
     """Return `state` over a deployment state that has a function, a policy and a schema, too."""
-    repository = StateRepository(LocalStateStore(folder, "local"), "local", errored_dir=project)
+    return governed_by(state, project, [HIDE, ROWS, Schema("dev", "silver", "Cleaned")])
+
+
+def governed_by(state: partial[Result], project: Path, models: Sequence[Securable]) -> partial[Result]:
+    store = LocalStateStore(project / ".delta-engine" / "state", "local")
+    repository = StateRepository(store, "local", errored_dir=project)
     saved = repository.load()
     assert saved is not None
-    models: list[Function | AbacPolicy | Schema] = [HIDE, ROWS, Schema("dev", "silver", "Cleaned")]
     records = {
         resource_key(model.qualified_name): applied_plain(model.qualified_name, model, at=NOON, by="ana")
         for model in models
@@ -235,6 +249,44 @@ def test_names_and_globs_are_those_of_tables_functions_and_policies(governed: pa
     )
     assert governed("rm", "rows", OTHERS[0], "--yes").stdout.endswith("forgot 2 resources\n")
     assert listed("*") == [KEY, "table.dev.silver.temp"]
+
+
+@pytest.fixture
+def viewed(state: partial[Result], folder: Path, project: Path) -> partial[Result]:
+    """Return `state` over a deployment state that has a view, a function and a schema, too."""
+    return governed_by(
+        state, project, [View("dev", "gold", "v", "SELECT 1 AS one"), FLAT, Schema("dev", "gold", "Ready")]
+    )
+
+
+FLAT = Function("dev", "gold", "flat", "string", "left(v, 3)", [Parameter("v", "string")])
+
+
+def test_a_name_without_its_kind_is_no_riddle(viewed: partial[Result]) -> None:
+    def refused(*command: str) -> str:
+        done = viewed(*command, "--yes")
+        assert done.code == 3, done.stdout
+        return done.stderr.splitlines()[0]
+
+    assert refused("mv", "dev.gold.v", "dev.gold.w").endswith(
+        "it has no table dev.gold.v. Did you mean 'view.dev.gold.v'?"
+    )
+    assert "delta-engine -e local state list" in refused("mv", "dev.gold.nope", "dev.gold.w")
+    only = "Only tables and views are recorded under other names."
+    assert refused("mv", "dev.gold.flat", "dev.gold.w").endswith(f"it has no table dev.gold.flat. {only}")
+    assert refused("mv", "function.dev.gold.flat", "dev.gold.w").endswith(
+        f"'function.dev.gold.flat' is neither a table nor a view. {only}"
+    )
+    assert refused("mv", "view.dev.gold.v", "table.dev.gold.w").endswith(
+        "view.dev.gold.v is a view, and table.dev.gold.w is a table. Write view.dev.gold.w."
+    )
+    assert refused("rm", "dev.gold").endswith("unknown resource 'dev.gold'. Did you mean 'schema.dev.gold'?")
+    assert refused("rm", "table.dev.gold.v").endswith(
+        "unknown resource 'table.dev.gold.v'. Did you mean 'view.dev.gold.v'?"
+    )
+    moved = viewed("mv", "view.dev.gold.v", "dev.gold.w", "--yes")
+    assert moved.stdout == "view.dev.gold.v is recorded as dev.gold.w\n"
+    assert json.loads(viewed("show", "dev.gold.w").stdout)["type"] == "view"
 
 
 STEPS = (
