@@ -12,7 +12,7 @@ from delta_engine.aspects.protection import is_protected
 from delta_engine.drift.drifted_resources import is_table
 from delta_engine.drift.handling import edited
 from delta_engine.errors import InvalidModelError, StatementError
-from delta_engine.execute.outcomes import AnyOutcome, of_schemas
+from delta_engine.execute.outcomes import AnyOutcome, is_of_table, of_schemas
 from delta_engine.models import Table
 from delta_engine.models.types import StructType
 from delta_engine.orchestrate.applying import apply_planned
@@ -129,14 +129,17 @@ def _applied(
 ) -> tuple[PlannedRun | None, dict[str, AnyOutcome], bool]:
     """Plan and apply; return the plan unless the models do not fit, the outcomes, and whether the run ended."""
     ran, outcomes, has_ended = len(world.catalog.statements), dict[str, AnyOutcome](), True
+
+    def keep(outcome: AnyOutcome) -> None:
+        if is_of_table(outcome):
+            outcomes.setdefault(first_name(outcome.name.table), outcome)
+
     planned: PlannedRun | None = None
     try:
         with open_run(world.engine(fault), operation) as run:
             planned = plan(run, [*world.declared.values()])
             if not planned.refusals:
-                done = apply_planned(
-                    run, planned, lambda outcome: outcomes.setdefault(first_name(outcome.name.table), outcome)
-                )
+                done = apply_planned(run, planned, keep)
                 outcomes |= {outcome.name.schema: outcome for outcome in of_schemas(done.outcomes)}
     except Kill:
         has_ended = False

@@ -207,5 +207,5 @@ CountsChecks = Annotated[
         show_default=False,
     ),
 ]
-Timings = Annotated[bool, flag("--timings", help="End with a table of how long each table took.")]
+Timings = Annotated[bool, flag("--timings", help="End with a table of how long each resource took.")]
 Yes = Annotated[bool, flag("--yes", "-y", help="Answer yes in advance: required without a terminal.")]

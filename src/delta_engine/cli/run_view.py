@@ -1,11 +1,11 @@
-"""Shows a run: its plan as a tree, a line per finished table, on a terminal what is running, and its report."""
+"""Shows a run: its plan as a tree, a line per finished resource, on a terminal what is running, and its report."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import typer
@@ -21,7 +21,8 @@ from delta_engine.cli.terminal import asks, confirm, print_note, printing_above,
 from delta_engine.deployment.document import AppliedPlan
 from delta_engine.drift.drifted_resources import UndoneDrift
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
+from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind
+from delta_engine.models import labelled
 from delta_engine.orchestrate.runs import ApplyView, PlannedRun, RunView
 from delta_engine.report.change_tree import Branch
 from delta_engine.report.compact_plan import (
@@ -37,7 +38,14 @@ from delta_engine.report.plan_tree import plan_branches, plan_summary
 from delta_engine.report.run_report import RunReport, RunStatus
 from delta_engine.report.suggested_entries import entry_lines
 from delta_engine.telemetry.logs import logs_json_lines
-from delta_engine.telemetry.visible import counted, in_one_line, shown_moment, visible
+from delta_engine.telemetry.visible import (
+    counted,
+    counted_resources,
+    in_one_line,
+    shared_plural,
+    shown_moment,
+    visible,
+)
 
 _SIGN_COLOURS = {Sign.ADDED: "green", Sign.CHANGED: "yellow", Sign.REMOVED: "red"}
 _COLOURS = {
@@ -119,18 +127,21 @@ class TerminalView(RunView):
         """Show the apply while it runs."""
         console = stderr_console()
         control = ApplyControl(notify=print_note)
-        board = ApplyBoard(total=len(tuple(plan.table_actions())), control=control, started=control.seconds())
+        kinds = tuple(name.kind for name in plan.changed_names())
+        board = ApplyBoard(kinds=kinds, control=control, started=control.seconds())
 
-        def on_outcome(outcome: TableOutcome) -> None:
+        def on_outcome(outcome: AnyOutcome) -> None:
             if outcome.kind is OutcomeKind.STOPPED and not outcome.runs:
-                board.not_begun += 1
+                board.not_begun.append(outcome.name.kind)
                 return
             board.done += 1
             if logs_json_lines():
                 return  # the log has it
             word = Text(outcome.kind.value, _COLOURS[outcome.kind])
             count = counted(outcome.statements, "statement")
-            console.print(Text.assemble(word, visible(f" {outcome.name} ({count})")), soft_wrap=True)
+            console.print(
+                Text.assemble(word, visible(f" {labelled(outcome.name)} ({count})")), soft_wrap=True
+            )
 
         with ExitStack() as display:
             display.callback(board.print_not_begun, console)
@@ -160,23 +171,29 @@ class TerminalView(RunView):
 
 @dataclass(slots=True, kw_only=True)
 class ApplyBoard:
-    """Tables done, time passed, the running statements, and whether the run is stopping; redrawn at every refresh."""
+    """Resources done, time passed, the running statements, and whether the run is stopping; redrawn at every refresh.
 
-    total: int
+    Args:
+        kinds: the kinds of the resources that the run changes.
+        not_begun: the kinds of those that it does not begin because it was stopped.
+    """
+
+    kinds: Sequence[str]
     control: ApplyControl
     started: float
     done: int = 0
-    not_begun: int = 0  # because the run was stopped
+    not_begun: list[str] = field(default_factory=list)
 
     def print_not_begun(self, console: Console) -> None:
-        """Print how many tables the run was stopped before, if any; the log has each of them."""
+        """Print how many resources the run was stopped before, if any; the log has each of them."""
         if self.not_begun and not logs_json_lines():
-            console.print(Text.assemble(("not begun", "red"), f" {counted(self.not_begun, 'table')}"))
+            console.print(Text.assemble(("not begun", "red"), f" {counted_resources(self.not_begun)}"))
 
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
         now = self.control.seconds()
         passed = int(now - self.started)
-        yield Text(f"applying {self.done}/{self.total} tables {passed // 60}:{passed % 60:02}", "bold")
+        count = f"{self.done}/{len(self.kinds)} {shared_plural(self.kinds)}"
+        yield Text(f"applying {count} {passed // 60}:{passed % 60:02}", "bold")
         running = list(self.control.running.values())  # at once: other threads change it
         running.sort(key=lambda step: step.since)
         for step in running[:_MOST_LINES]:
@@ -255,25 +272,27 @@ def print_report(
 
 
 def _print_timings(report: RunReport) -> None:
-    """Print how many statements each table took, and how long they ran."""
+    """Print how many statements each resource took, and how long they ran."""
     console = stderr_console()
     if not console.is_terminal:
         console = stderr_console(width=_TIMINGS_WIDTH)
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    grid.add_column("table", no_wrap=True)
+    grid.add_column("resource", no_wrap=True)
     grid.add_column("status")
     for heading in ("statements", "retries", "seconds"):
         grid.add_column(heading, justify="right")
-    for table in sorted(report.tables, key=lambda table: (-table.seconds, table.table)):
-        retries = sum(statement.retries for statement in table.statements)
+    for name, run in sorted(
+        report.labelled_runs, key=lambda labelled_run: (-labelled_run[1].seconds, labelled_run[0])
+    ):
+        retries = sum(statement.retries for statement in run.statements)
         grid.add_row(
-            Text(visible(table.table)),
-            table.status.value,
-            str(len(table.statements)),
+            Text(visible(name)),
+            run.status.value,
+            str(len(run.statements)),
             str(retries),
-            f"{table.seconds:.3f}",
+            f"{run.seconds:.3f}",
         )
-    total = sum(table.seconds for table in report.tables)
+    total = sum(run.seconds for _, run in report.resources)
     console.print(grid)
     console.print(f"{total:.1f} s of statements in a run of {report.seconds:.1f} s")
 

@@ -473,7 +473,8 @@ def _renamable(text: str, default: type[QualifiedName | ViewName]) -> QualifiedN
     """Return the table or view of a key, or of a name that has the default kind."""
     name = _without_kind(text)
     written = text.removesuffix(name).rstrip(".") or default.kind
-    kind = {QualifiedName.kind: QualifiedName, ViewName.kind: ViewName}.get(written)
+    renamable: Sequence[type[QualifiedName | ViewName]] = (QualifiedName, ViewName)
+    kind = next((kind for kind in renamable if kind.kind == written), None)
     if kind is None:
         raise InvalidCommandError(f"{text!r} is neither a table nor a view", way_out=ONLY_RENAMABLE)
     parts = name.split(".")

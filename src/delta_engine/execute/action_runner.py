@@ -49,7 +49,7 @@ from delta_engine.models import QualifiedName
 from delta_engine.sql.queries import sql_current_user
 from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.spans import span
-from delta_engine.telemetry.visible import plural
+from delta_engine.telemetry.visible import counted, plural, shared_plural
 
 _Finished: TypeAlias = "tuple[int, Future[StepResult]]"
 
@@ -92,25 +92,29 @@ class ApplyFailedError(DeltaEngineError):
 
 
 class ApplyStoppedError(ApplyFailedError):
-    """The run was stopped, mostly before all tables were done. Another run applies the rest."""
+    """The run was stopped, mostly before all resources were done. Another run applies the rest."""
 
     topic = "stopped"
 
     @property
     def is_complete(self) -> bool:
-        """Whether all tables were done before the stop."""
+        """Whether all resources were done before the stop."""
         return not any(outcome.failure for outcome in self.outcomes)
 
     def _message(self) -> str:
+        total, what = len(self.outcomes), shared_plural(outcome.name.kind for outcome in self.outcomes)
         if self.is_complete:
-            return f"all {len(self.tables)} tables were done before the stop."
-        stopped = [outcome for outcome in self.tables if outcome.kind is OutcomeKind.STOPPED]
+            return f"all {total} {what} were done before the stop."
+        stopped = [outcome for outcome in self.outcomes if outcome.kind is OutcomeKind.STOPPED]
         begun = [outcome for outcome in stopped if outcome.statements]
         lines = [
-            f"{len(self.tables) - len(stopped)} of {len(self.tables)} tables were done, {len(begun)} in "
-            f"part, {len(stopped) - len(begun)} not begun. Run again to apply the rest."
+            f"{total - len(stopped)} of {total} {what} were done, {len(begun)} in part, {len(stopped) - len(begun)} "
+            "not begun. Run again to apply the rest."
         ]
-        lines += [f"table {outcome.name}: stopped after {outcome.statements} statements" for outcome in begun]
+        lines += [
+            f"{outcome.name.kind} {outcome.name}: stopped after {counted(outcome.statements, 'statement')}"
+            for outcome in begun
+        ]
         if any(outcome.kind is OutcomeKind.FAILED for outcome in self.outcomes):
             lines.append(super()._message())
         return "\n".join(lines)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from delta_engine.backends.cancellation import Stop
-from delta_engine.models import SecurableName
+from delta_engine.models import SecurableName, labelled
 from delta_engine.telemetry.visible import counted
 
 _LONGEST_LINE = 160
@@ -24,7 +24,7 @@ class RunningStatement:
 
     def line(self, now: float) -> str:
         """Return the statement and its running time as one line."""
-        return f"{self.resource}  {now - self.since:.0f} s  {' '.join(self.sql.split())}"
+        return f"{labelled(self.resource)}  {now - self.since:.0f} s  {' '.join(self.sql.split())}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,7 +71,7 @@ def _place(outcome: AnyOutcome) -> str:
 
 
 def _progress(outcome: AnyOutcome) -> str:
-    return f"after {outcome.statements} statements"
+    return f"after {counted(outcome.statements, 'statement')}"
 
 
 def _cut(text: str) -> str:

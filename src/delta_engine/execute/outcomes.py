@@ -74,9 +74,6 @@ AnyOutcome: TypeAlias = Outcome[SecurableName]
 OnOutcome: TypeAlias = Callable[[AnyOutcome], object]
 """Receives what became of each securable."""
 
-OnTable: TypeAlias = Callable[[TableOutcome], object]
-"""Receives what became of each table."""
-
 
 def is_of_table(outcome: AnyOutcome) -> TypeGuard[TableOutcome]:
     """Whether an outcome is a table's."""

@@ -315,6 +315,11 @@ Securable: TypeAlias = Table | Schema | Function | AbacPolicy | View
 """A model of any kind."""
 
 
+def labelled(name: SecurableName) -> str:
+    """Return a name for users: that of a table alone, others after their kind."""
+    return str(name) if isinstance(name, QualifiedName) else f"{name.kind} {name}"
+
+
 class Subject(TypedDict):
     """The keyword arguments of a refusal that name what it is about."""
 

@@ -19,7 +19,7 @@ from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, A
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import (
     AnyOutcome,
-    OnTable,
+    OnOutcome,
     OutcomeKind,
     TableOutcome,
     of_tables,
@@ -109,7 +109,7 @@ class AppliedRun:
 def apply_planned(
     run: OpenRun,
     planned: PlannedRun,
-    on_outcome: OnTable = lambda _outcome: None,
+    on_outcome: OnOutcome = lambda _outcome: None,
     control: ApplyControl | None = None,
     *,
     reviewed: ReviewedPlan | None = None,
@@ -119,7 +119,7 @@ def apply_planned(
     An empty plan still records the tables that match their models.
 
     Args:
-        on_outcome: called as each table is done or stopped.
+        on_outcome: called as each securable is done or stopped.
         control: shows and stops the apply.
         reviewed: the plan file with the same statements.
 
@@ -199,7 +199,7 @@ def _is_whole(outcomes: Sequence[AnyOutcome]) -> bool:
     return not any(outcome.kind in (OutcomeKind.FAILED, OutcomeKind.STOPPED) for outcome in outcomes)
 
 
-def _recording(run: OpenRun, planned: PlannedRun, on_outcome: OnTable) -> Recording:
+def _recording(run: OpenRun, planned: PlannedRun, on_outcome: OnOutcome) -> Recording:
     """Prepare to record what becomes of each table."""
     changes = last_changes(
         planned.plan,

@@ -52,6 +52,7 @@ from delta_engine.models import (
     SecurableName,
     Table,
     ViewName,
+    labelled,
 )
 from delta_engine.models.constraints import referenced_table, resolved
 from delta_engine.orchestrate.observing import detected_drift, drift_detector, observe
@@ -61,7 +62,7 @@ from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
 from delta_engine.ownership.recorded import planning_key, resource_key
 from delta_engine.report.pages import drift_html
 from delta_engine.state.audits import Audit
-from delta_engine.state.catalog_reader import Other, place_of
+from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command, new_id, utc_now
 from delta_engine.validation.rules import model_refusal, needed_by
@@ -357,7 +358,9 @@ def _reversal(environment: Environment, facts: DriftFacts) -> PlannedRevert:
         refused += refusals
         places = {refusal.table or refusal.securable for refusal in refusals}
         selectable = [resource for resource in left if resource.name.is_selectable]
-        able = [resource for resource in selectable if place_of(resource.declared) not in places]
+        able = [
+            resource for resource in selectable if labelled(resource.declared.qualified_name) not in places
+        ]
         left = able if len(able) < len(left) else []
     return PlannedRevert(refusals=tuple(refused))
 

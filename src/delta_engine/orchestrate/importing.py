@@ -34,6 +34,7 @@ from delta_engine.models import (
     Table,
     View,
     ViewName,
+    labelled,
 )
 from delta_engine.models.constraints import Keyed, referenced_table
 from delta_engine.orchestrate.backend import Backend
@@ -46,7 +47,6 @@ from delta_engine.state.catalog_reader import (
     bare_model,
     bare_view,
     direct_snapshot_by,
-    place_of,
     readable_snapshot,
     unmanaged_columns,
 )
@@ -239,7 +239,7 @@ def read_models(backend: Backend, targets: Targets, owns: Sequence[str]) -> Impo
     return Imported(
         tables=tuple(model for model in models if str(model.qualified_name) not in refused),
         schemas=tuple(model for model in importable if not any(OwnedTables(owns).check([model]))),
-        others=tuple(model for model in targets.others if place_of(model) not in refused),
+        others=tuple(model for model in targets.others if labelled(model.qualified_name) not in refused),
         refusals=(
             *targets.refusals,
             *(refusal for refusal in unreadable if refusal not in others),

@@ -26,7 +26,7 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.status import synchronize, with_settled_creations
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.models import QualifiedName, Table, View
+from delta_engine.models import QualifiedName, Table, View, labelled
 from delta_engine.models.constraints import resolved, tables_of_open_keys
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, OpenRun
 from delta_engine.orchestrate.undeclared_tables import (
@@ -36,7 +36,6 @@ from delta_engine.orchestrate.undeclared_tables import (
 from delta_engine.ownership.recorded import planning_key, resource_key
 from delta_engine.state.catalog_reader import (
     Other,
-    place_of,
     with_tables_read,
 )
 from delta_engine.state.states import ABSENT, CatalogState
@@ -78,7 +77,11 @@ def observe(
     observed = with_recorded_tags(environment.without_others(reading.observed), state)
     if tolerates_unreadable:
         unread = {refusal.securable for refusal in reading.unreadable}
-        views = [model for model in declared if isinstance(model, View) and place_of(model) in unread]
+        views = [
+            model
+            for model in declared
+            if isinstance(model, View) and labelled(model.qualified_name) in unread
+        ]
         observed = _without_replaced(environment, observed, views)
     models, observed = with_referenced_keys(environment, models, observed)
     settled = state and with_settled_renames(state, (*models, *declared), observed)

@@ -41,7 +41,7 @@ from delta_engine.drift.status import (
     unconfirmed,
     with_accepted_drift,
 )
-from delta_engine.execute.outcomes import AnyOutcome, OnTable, OutcomeKind, is_of_table, of_tables
+from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import (
     Part,
     QualifiedName,
@@ -99,7 +99,7 @@ class Recording:
         recorder: RunRecorder,
         planned: PlannedRun,
         changes: Mapping[str, LastChange],
-        on_outcome: OnTable,
+        on_outcome: OnOutcome,
     ) -> None:
         plan = planned.plan
         self.attempted = attempted_by(plan, (*planned.models, *planned.others), recorder.resources)
@@ -150,11 +150,10 @@ class Recording:
         )
 
     def record(self, outcome: AnyOutcome) -> None:
-        """Record, log and show the outcome of a schema or table."""
+        """Record, log and show the outcome of a securable."""
         if outcome.kind is not OutcomeKind.STOPPED or outcome.statements:
             self._record(outcome)
-        if is_of_table(outcome):
-            self._on_outcome(outcome)
+        self._on_outcome(outcome)
 
     def note_versions(self, versions: TableVersionReader) -> None:
         """Ask Delta for the versions of the changed tables, and for the ids that are not known."""

@@ -32,7 +32,7 @@ from delta_engine.errors import (
 )
 from delta_engine.execute.action_runner import ActionRunner, Executor
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.outcomes import AnyOutcome, OnTable
+from delta_engine.execute.outcomes import AnyOutcome, OnOutcome
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.intent import Intent, Undo
 from delta_engine.ownership.recorded import Recorded, is_unrecorded, table_record
@@ -326,10 +326,10 @@ def open_run(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyView:
-    """Shows one apply while it runs: `control` shows and stops it, `on_outcome` is called as each table is done."""
+    """Shows one apply while it runs: `control` shows and stops it, `on_outcome` is called as each securable is done."""
 
     control: ApplyControl = field(default_factory=ApplyControl)
-    on_outcome: OnTable = lambda _outcome: None
+    on_outcome: OnOutcome = lambda _outcome: None
 
 
 class RunView:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from delta_engine.actions.policy import matches_any
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, SecurableName, Table
+from delta_engine.models import QualifiedName, SecurableName, Table, labelled
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation
 from delta_engine.ownership.recorded import Recorded, table_record
 from delta_engine.state.audits import NO_AUDIT, Audit
-from delta_engine.state.catalog_reader import CatalogReader, Other, former_names, place_of, readable_snapshot
+from delta_engine.state.catalog_reader import CatalogReader, Other, former_names, readable_snapshot
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command
 
@@ -109,7 +109,9 @@ def read_catalog(
     Raises:
         CatalogReadError, RefusalGroup: a catalog, or something declared that is not tolerated, cannot be read.
     """
-    required = () if tolerates_unreadable else [*map(place_of, models), *map(place_of, others)]
+    required = (
+        () if tolerates_unreadable else [labelled(model.qualified_name) for model in (*models, *others)]
+    )
     retired = [replace(model, renamed_from=()) for model in undeclared]
     failed: Exception | None = None
     if retired or undeclared_others:
@@ -121,7 +123,7 @@ def read_catalog(
             failed = error
     if not (retired or undeclared_others) or failed is not None:
         observed, unreadable = readable_snapshot(reader, models, others, required=required)
-    names = {*map(place_of, retired), *map(place_of, undeclared_others)}
+    names = {labelled(model.qualified_name) for model in (*retired, *undeclared_others)}
     warned = (
         [failed]
         if failed

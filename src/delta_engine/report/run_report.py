@@ -223,6 +223,13 @@ class RunReport:
             *((f"table.{run.table}", run) for run in self.tables),
         )
 
+    @property
+    def labelled_runs(self) -> Iterator[tuple[str, SchemaRun | ResourceRun | TableRun]]:
+        """The results of everything in the plan, with the names that users see, as `labelled` returns them."""
+        for key, run in self.resources:
+            kind, _, name = key.partition(".")
+            yield (name if kind == "table" else f"{kind} {name}"), run
+
     def __str__(self) -> str:
         return "\n".join(map(visible, self._lines()))
 
@@ -252,9 +259,8 @@ class RunReport:
         )
 
     def _lines(self) -> Iterator[str]:
-        for key, run in self.resources:
-            kind, _, name = key.partition(".")
-            yield _described(run, name if kind == "table" else f"{kind} {name}")
+        for name, run in self.labelled_runs:
+            yield _described(run, name)
         yield f"{self.environment}: {self.operation} {self.status.value}: {self.summary}"
         yield from adopted_lines(self.adopted, verb="adopted")
         yield from (f"allowed: {consent}" for consent in self.consents)

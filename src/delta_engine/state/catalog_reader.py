@@ -8,7 +8,17 @@ from typing import Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 from delta_engine.backends.sql_runner import query_each
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
-from delta_engine.models import Part, QualifiedName, Schema, Securable, SecurableName, Table, View, ViewName
+from delta_engine.models import (
+    Part,
+    QualifiedName,
+    Schema,
+    Securable,
+    SecurableName,
+    Table,
+    View,
+    ViewName,
+    labelled,
+)
 from delta_engine.models.functions import Function
 from delta_engine.models.parts import joined_grants
 from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyName, PolicyScope, ScopeKind
@@ -217,7 +227,7 @@ def readable_snapshot(
     """Return a snapshot of what is readable, and why the rest is not, at the cost of a second snapshot.
 
     Args:
-        required: what has to be readable: the names of tables, and `place_of` of others.
+        required: what has to be readable: the names of tables, and `labelled` names of others.
 
     Raises:
         CatalogReadError, RefusalGroup: a catalog, a schema or something required is unreadable.
@@ -226,22 +236,16 @@ def readable_snapshot(
         return snapshot_with_former_names(reader, models, others), ()
     except CatalogReadError as error:
         refusals = error.refusals
-        names = {place_of(model) for model in others if not model.qualified_name.is_container}
+        names = {labelled(model.qualified_name) for model in others if not model.qualified_name.is_container}
         if any(refusal.table is None and refusal.securable not in names for refusal in refusals):
             raise
         raise_all(refusal for refusal in refusals if (refusal.table or refusal.securable) in required)
     unreadable = {refusal.table or refusal.securable for refusal in refusals}
     readable = [model for model in models if str(model.qualified_name) not in unreadable]
-    readable_others = [model for model in others if place_of(model) not in unreadable]
+    readable_others = [model for model in others if labelled(model.qualified_name) not in unreadable]
     if not readable and not readable_others:
         return CatalogState(tables={}), refusals
     return snapshot_with_former_names(reader, readable, readable_others), refusals
-
-
-def place_of(model: Table | Other) -> str:
-    """Return how a refusal names a securable: `RefusedError.table` or `RefusedError.securable`."""
-    name = model.qualified_name
-    return str(name) if isinstance(model, Table) else f"{name.kind} {name}"
 
 
 def with_tables_read(

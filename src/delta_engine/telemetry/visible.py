@@ -140,6 +140,12 @@ def plural(noun: str) -> str:
     return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:-1] not in "aeiou" else f"{noun}s"
 
 
+def shared_plural(kinds: Iterable[str]) -> str:
+    """Return the kind that all have in the plural; `resources` for several kinds, `tables` for none."""
+    kind, *others = {*kinds} or {"table"}
+    return "resources" if others else plural(kind)
+
+
 def in_plural(kinds: Iterable[str]) -> str:
     """Return kinds in the plural, each once, such as `tables and policies`; `tables` for none."""
     *others, last = dict.fromkeys(map(plural, kinds)) or ["tables"]

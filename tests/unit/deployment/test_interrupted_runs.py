@@ -11,7 +11,7 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import NewerStateError, StoreError
 from delta_engine.deployment.stores.files import FileJournals
 from delta_engine.deployment.stores.memory import MemoryFiles
-from delta_engine.execute.outcomes import TableOutcome
+from delta_engine.execute.outcomes import AnyOutcome
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
@@ -33,9 +33,9 @@ class Interruption(BaseException):
 def interrupted_sync(platform: FakePlatform, deployment: Deployment, *models: Table, after: int) -> None:
     """Run a sync that ends after some tables."""
     platform.models = {model.qualified_name.key: model for model in models}
-    done: list[TableOutcome] = []
+    done: list[AnyOutcome] = []
 
-    def on_outcome(outcome: TableOutcome) -> None:
+    def on_outcome(outcome: AnyOutcome) -> None:
         done.append(outcome)
         if len(done) == after:
             raise Interruption

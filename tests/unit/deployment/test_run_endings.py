@@ -24,7 +24,7 @@ from delta_engine.deployment.stores.memory import MemoryStateStore
 from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.outcomes import OutcomeKind, TableOutcome
+from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.applying import UnrecordedApplyError, apply_planned
 from delta_engine.orchestrate.histories import RunHistory
@@ -121,8 +121,8 @@ def test_a_document_that_another_run_saved_meanwhile(platform: FakePlatform, tmp
     sync(platform, deployment, *TABLES[:1])
     platform.models = {model.qualified_name.key: model for model in TABLES}
 
-    def save_meanwhile(outcome: TableOutcome) -> None:
-        if outcome.name.table == "b":
+    def save_meanwhile(outcome: AnyOutcome) -> None:
+        if outcome.name.key == "dev.silver.b":
             loaded = deployment.peek()
             assert loaded is not None
             deployment.repository.save(loaded.state, loaded)
@@ -341,9 +341,9 @@ def test_tables_that_finish_while_an_error_ends_the_run_are_journaled(tmp_path: 
         pytest.raises(Broken),
     ):
         apply_planned(
-            run, plan_sync(run, TABLES), lambda outcome: seen.append(outcome.name.table), control
+            run, plan_sync(run, TABLES), lambda outcome: seen.append(str(outcome.name)), control
         ).result()
-    assert sorted(seen) == ["a", "c"]
+    assert sorted(seen) == ["dev.silver.a", "dev.silver.c"]
     notes: list[str] = []
     with open_run(engine_over(platform, deployment), "sync", notes.append) as run:
         assert found_statuses(run.recorder.state) == {"a": "healthy", "b": "unknown", "c": "healthy"}

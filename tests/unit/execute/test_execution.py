@@ -180,7 +180,7 @@ def test_one_failure_stops_neither_the_others_nor_goes_unseen() -> None:
     assert error.is_applied_in_part
     assert str(error) == (
         "1 of 3 tables failed:\n"
-        "table dev.silver.b: no (after 1 statements, in: COMMENT ON TABLE `dev`.`silver`.`b` IS 'b')"
+        "table dev.silver.b: no (after 1 statement, in: COMMENT ON TABLE `dev`.`silver`.`b` IS 'b')"
     )
 
 
@@ -212,7 +212,7 @@ def test_a_key_that_cannot_be_dropped_says_what_may_not_have_been_seen() -> None
         "constraint_name FROM system.information_schema.referential_constraints WHERE unique_constraint_name = 'pk' "
         "shows the visible ones of all catalogs. Drop it first, or keep the primary key as it is."
     )
-    with pytest.raises(ApplyFailedError, match=r"dev.silver.orders: no \(after 1 statements"):
+    with pytest.raises(ApplyFailedError, match=r"dev.silver.orders: no \(after 1 statement"):
         run(TablePlan((align,)), FailingSqlRunner("ADD CONSTRAINT"))
 
 

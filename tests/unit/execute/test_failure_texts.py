@@ -15,7 +15,7 @@ from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement
 from delta_engine.models import FunctionName, QualifiedName, SchemaName, ViewName
 from delta_engine.telemetry.context import in_context
-from delta_engine.telemetry.visible import rows_of
+from delta_engine.telemetry.visible import counted, rows_of
 from tests.projects.catalog_project import CatalogProject
 from tests.projects.commandline import CommandLine
 
@@ -60,7 +60,7 @@ def test_failures_of_every_kind_are_counted_and_shown() -> None:
 def test_a_short_failure_is_whole() -> None:
     assert (
         failures(failed("orders", "no", "DROP x", 1))
-        == "table dev.silver.orders: no (after 1 statements, in: DROP x)"
+        == "table dev.silver.orders: no (after 1 statement, in: DROP x)"
     )
 
 
@@ -90,7 +90,7 @@ def test_equal_failures_are_one_with_a_count() -> None:
     text = failures(*equal[:6], failed("other", "no", "DROP"), *equal[6:])
     assert text.split("\n") == [
         "12 tables: no space for <table>, <table>",
-        *(f"  table dev.silver.t{number} (after {number % 2} statements)" for number in range(7)),
+        *(f"  table dev.silver.t{number} (after {counted(number % 2, 'statement')})" for number in range(7)),
         "  and 5 more",
         f"  {NOTE}",
         "table dev.silver.other: no (after 0 statements, in: DROP)",

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import OutcomeKind
 from delta_engine.execute.statement_runner import StatementRunner
-from delta_engine.models import QualifiedName, Schema, SchemaName
+from delta_engine.models import QualifiedName, Schema, SchemaName, View
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.runs import open_run
@@ -85,7 +86,40 @@ def test_a_table_can_be_stopped_between_its_statements() -> None:
         runner_on(StoppingRunner(control.stop, at=1)).apply(compiled(plan), control=control)
     (outcome,) = stopped.value.outcomes
     assert (outcome.kind, outcome.statements) == (OutcomeKind.STOPPED, 1)
-    assert str(stopped.value).splitlines()[1] == "table dev.silver.orders: stopped after 1 statements"
+    assert str(stopped.value).splitlines()[1] == "table dev.silver.orders: stopped after 1 statement"
+
+
+@pytest.mark.parametrize(
+    ("at", "message"),
+    [
+        (
+            1,
+            [
+                "0 of 3 resources were done, 1 in part, 2 not begun. Run again to apply the rest.",
+                "schema dev.gold: stopped after 1 statement",
+            ],
+        ),
+        (
+            3,
+            [
+                "1 of 3 resources were done, 1 in part, 1 not begun. Run again to apply the rest.",
+                "view dev.gold.v: stopped after 1 statement",
+            ],
+        ),
+    ],
+)
+def test_what_was_stopped_counts_resources_of_all_kinds(at: int, message: list[str]) -> None:
+    control = ApplyControl()
+    gold = Schema("dev", "gold")
+    table, view = orders(), View("dev", "gold", "v", "SELECT 1 AS a", tags={"a": "b"})
+    comment = Align(gold.qualified_name, (SetSchemaComment("Ready", ""),))
+    plan = TablePlan((Create(gold), comment, CreateTable(table), Create(view)))
+    plan_on_uc = runner_on(RecordingSqlRunner()).compile(plan)
+    with pytest.raises(ApplyStoppedError) as stopped:
+        runner_on(StoppingRunner(control.stop, at=at), parallelism=1).apply(plan_on_uc, control=control)
+    assert str(stopped.value).splitlines() == message
+    done = [replace(outcome, kind=OutcomeKind.CREATED, failure=None) for outcome in stopped.value.outcomes]
+    assert str(ApplyStoppedError(done)) == "all 3 resources were done before the stop."
 
 
 def test_every_request_says_what_is_being_waited_for() -> None:

@@ -24,7 +24,15 @@ from delta_engine.orchestrate.histories import RunHistory
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.report.json_documents import report_json
-from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, RunStatus, TableStatus, run_report
+from delta_engine.report.run_report import (
+    ResourceRun,
+    RunEnd,
+    RunFrame,
+    RunReport,
+    RunStatus,
+    TableStatus,
+    run_report,
+)
 from tests.builders.deployment import FACTS, deployment_over
 from tests.builders.engines import engine_on
 from tests.builders.models import orders
@@ -233,9 +241,11 @@ def test_the_configuration_names_the_history(project: Path) -> None:
 
 def test_timings_show_the_slowest_first(report: RunReport, capsys: pytest.CaptureFixture[str]) -> None:
     slowest = replace(report.tables[3], seconds=12.5)
-    print_report(replace(report, tables=(*report.tables[:3], slowest)), with_timings=True)
+    view = ResourceRun(resource="view.dev.gold.v", status=TableStatus.CREATED, seconds=13)
+    print_report(replace(report, tables=(*report.tables[:3], slowest), others=(view,)), with_timings=True)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].split() == ["table", "status", "statements", "retries", "seconds"]
+    assert lines.pop(1).split() == ["view", "dev.gold.v", "created", "0", "0", "13.000"]
+    assert lines[0].split() == ["resource", "status", "statements", "retries", "seconds"]
     assert lines[1].split() == ["dev.silver.d", "created", "1", "0", "12.500"]
     assert len(lines) == 6
 
