@@ -6,7 +6,7 @@ known, as texts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -32,6 +32,7 @@ from delta_engine.aspects.tags import (
 from delta_engine.errors import SourceLocation
 from delta_engine.models import (
     AbacPolicy,
+    Column,
     Function,
     FunctionName,
     PolicyName,
@@ -73,11 +74,10 @@ class Governed:
             present = _with_tags_of(present, seen.tables.get(table))
         return reaches(QualifiedName(*table.split(".")), present, self.policies.values(), inherited)
 
-    def without_columns(self, table: str, columns: Set[str | None]) -> Governed:
-        """Return the moment with a table that lacks some columns, by their keys."""
-        present = self.tables[table]
-        left = tuple(column for column in present.columns if column.key not in columns)
-        return replace(self, tables={**self.tables, table: replace(present, columns=left)})
+    def with_columns(self, table: str, columns: Iterable[Column]) -> Governed:
+        """Return the moment with other columns of a table."""
+        changed = replace(self.tables[table], columns=tuple(columns))
+        return replace(self, tables={**self.tables, table: changed})
 
     def closure(self, function: str) -> frozenset[str]:
         """Return a function and those that it calls, directly or not."""

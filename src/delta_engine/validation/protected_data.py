@@ -8,7 +8,7 @@ obstacles of the change itself (`aspects.protection`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 from delta_engine.actions import AlignTable, TablePlan
@@ -149,16 +149,15 @@ class _ManagedPolicies:
     principal: Principal | None = None
 
     def reaching(self, table: str, effective: Sequence[EffectivePolicy]) -> tuple[EffectivePolicy, ...]:
-        """Return the policies that reach a table now, and those that reach it by the plan.
+        """Return the policies that reach a table now, and those that reach it while the plan computes its values.
 
-        New policies reach columns that the plan drops, too: these go after the values that are computed from them.
+        Then the table has the columns of both sides, because drops come last, and policies see its former or new tags.
         """
-        meanwhile = replace(self.before, policies=self.after.policies)
-        reached = (
-            *self.after.reaches(table),
-            *self.after.reaches(table, self.before),
-            *meanwhile.reaches(table),
-        )
+        columns = {
+            column.key: column for side in (self.before, self.after) for column in side.tables[table].columns
+        }
+        moment = self.after.with_columns(table, columns.values())
+        reached = (*moment.reaches(table), *moment.reaches(table, self.before))
         created = [_effective(reach.policy) for reach in reached if reach.policy is not None]
         return tuple({_identity(policy): policy for policy in (*created, *effective)}.values())
 

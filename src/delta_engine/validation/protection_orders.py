@@ -210,7 +210,9 @@ class _Table:
         """Yield what the drop of columns does to others, because policies reach the table through them."""
         if not (self.dropped and self.covering):
             return
-        without = self.changes.before.without_columns(self.key, self.dropped).reaches(self.key)
+        before = self.changes.before
+        left = [column for column in before.tables[self.key].columns if column.key not in self.dropped]
+        without = before.with_columns(self.key, left).reaches(self.key)
         others = self.everything - self.dropped
         targets = frozenset(
             target for target in others if _calls(self.before, target) != _calls(without, target)

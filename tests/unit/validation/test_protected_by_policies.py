@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -41,19 +42,20 @@ def refusals(
     managed: tuple[AbacPolicy, ...] = (),
     effective: tuple[Stored, ...] = (),
     table: TableState = OBSERVED,
+    desired: Table = ORDERS,
 ) -> list[str]:
     catalog = FakeUnityCatalog(schemas=("dev.silver",))
     catalog.run("CREATE TABLE `dev`.`silver`.`orders` (`id` BIGINT NOT NULL, `day` INT) USING delta")
     catalog.policies = [*effective]
     states: dict[str, PolicyState] = {each.key: policy_state_of(each) for each in managed}
     observed = CatalogState(tables={ORDERS.key: table}, policies=states)
-    plan = TablePlanner().plan([ORDERS], observed)
+    plan = TablePlanner().plan([desired], observed)
     plan = TablePlan((*plan.changes, *map(Create, created)))
     asks = ProtectedData(
         EffectivePolicyReader(catalog), catalog, CatalogAddressing(), principals=PrincipalReader(catalog)
     )
     allowed = Policy(allow=(Allowance.parse("backfill_column"),))
-    return [refusal.reason for refusal in asks.refusals(GovernedPlan(plan, observed), [ORDERS], allowed)]
+    return [refusal.reason for refusal in asks.refusals(GovernedPlan(plan, observed), [desired], allowed)]
 
 
 EFFECTIVE = (Stored(name="mine", securable="dev.silver", excepted=frozenset({ENGINE})),)
@@ -71,6 +73,16 @@ def test_a_new_policy_counts_that_masks_a_column_which_the_model_no_longer_has()
     masked = policy(protection=PolicyMask("dev.g.f", "c"), match={"c": "has_tag('pii')"})
     mail = Column("mail", "string", tags={"pii": "email"})
     (reason,) = refusals(masked, table=TableState(columns=(*OBSERVED.columns, mail)))
+    assert reason.endswith(f"{HIDES}: mine of schema dev.silver (COLUMN_MASK)")
+
+
+def test_a_new_policy_counts_that_needs_a_new_column_and_one_which_the_plan_drops() -> None:
+    tagged = policy(
+        protection=PolicyMask("dev.g.f", "c", ["d"]), match={"c": "has_tag('pii')", "d": "has_tag('key')"}
+    )
+    mail = Column("mail", "string", tags={"pii": "email"})
+    desired = replace(ORDERS, columns=(*ORDERS.columns, Column("salt", "string", tags={"key": "1"})))
+    (reason,) = refusals(tagged, table=TableState(columns=(*OBSERVED.columns, mail)), desired=desired)
     assert reason.endswith(f"{HIDES}: mine of schema dev.silver (COLUMN_MASK)")
 
 
