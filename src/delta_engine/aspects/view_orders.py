@@ -35,7 +35,7 @@ from delta_engine.aspects.view_definition import (
     SetViewColumnComments,
 )
 from delta_engine.aspects.view_reach import Moved, Side, broken_by, order_of
-from delta_engine.models import QualifiedName, SchemaMode, Table, View
+from delta_engine.models import Part, QualifiedName, SchemaMode, Table, View
 from delta_engine.sql.view_queries import (
     is_same_query,
     read_columns,
@@ -64,9 +64,11 @@ def turn_of(phase: Phase | None) -> Turn:
 
 
 def relation_columns(tables: Iterable[Table], views: Iterable[View]) -> Relations:
-    """Return the columns of declared tables and views by key, without views whose columns are unknown."""
+    """Return the columns of declared tables and views by key, as far as the models have all of them."""
     columns: dict[str, Sequence[str]] = {
-        table.key: [column.name for column in table.columns] for table in tables
+        table.key: [column.name for column in table.columns]
+        for table in tables
+        if table.is_about(Part.COLUMNS)
     }
     return with_views(columns, {view.key: view.query for view in views})
 

@@ -85,6 +85,11 @@ def query_doubt(query: str) -> str | None:
     return f"its column {unnamed[0]} has no name: write AS and one" if unnamed else None
 
 
+def parsed_query(query: str) -> exp.Query | None:
+    """Return the tree of a query, which nothing may change; None if sqlglot does not read it."""
+    return _parsed(submitted_query(query))
+
+
 def read_relations(query: str) -> frozenset[QualifiedName] | None:
     """Return the tables and views that a query reads by whole names; None if sqlglot does not read the query."""
     tree = _parsed(submitted_query(query))

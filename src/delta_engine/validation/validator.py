@@ -75,6 +75,7 @@ DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     policy_rules.PoliciesFitTheirTables(),
     view_rules.ViewsFit(),
     view_rules.DocumentedColumnsExist(),
+    view_rules.QueriesFindTheirColumns(),
     view_rules.NoCircularViews(),
     view_rules.ViewNamesAreFree(),
 )

@@ -10,11 +10,13 @@ from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.view_definition import AlterViewQuery, SetViewColumnComments
 from delta_engine.aspects.view_orders import circles, relation_columns, view_changes
-from delta_engine.errors import InvalidModelError, UnsafePlanError
+from delta_engine.errors import InvalidModelError, UnsafePlanError, unknown
 from delta_engine.models import Securable, Table, subject
 from delta_engine.models.nested_types import Widening
+from delta_engine.models.repetitions import repeated
 from delta_engine.models.views import SchemaMode, View, repeated_view_columns
 from delta_engine.sql.function_bodies import call_cycles
+from delta_engine.sql.missing_columns import missing_columns
 from delta_engine.sql.view_queries import (
     query_doubt,
     query_problem,
@@ -66,6 +68,20 @@ class DocumentedColumnsExist:
         for view in views:
             for reason, way_out, column, _ in column_problems(view, relations):
                 yield model_refusal(view, reason, way_out, column)
+
+
+class QueriesFindTheirColumns:
+    """The query of a view names columns that declared tables and views have, and returns no column twice."""
+
+    about: ClassVar = View
+
+    def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
+        """Refuse what fails for sure, with the line of the query; the platform sees the rest."""
+        views = of_kind(View, models)
+        relations = relation_columns(of_kind(Table, models), views) if views else {}
+        for view in views:
+            for reason, way_out, *_ in query_column_problems(view, relations):
+                yield model_refusal(view, reason, way_out)
 
 
 class NoCircularViews:
@@ -234,6 +250,26 @@ def column_problems(view: View, relations: Mapping[str, Sequence[str]]) -> Itera
         if column.key not in names:
             reason = f"it documents column {column.name!r}, which its query does not return"
             yield Problem(reason, f"Its columns are {', '.join(returned)}.", column.name)
+
+
+def query_column_problems(view: View, relations: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+    """Yield the columns that a query names and nothing has that it reads, and one that it returns twice.
+
+    Args:
+        relations: the columns of declared tables and views, by key.
+    """
+    if query_problem(view.query) is not None:
+        return
+    if names := repeated(returned_columns(view.query, relations) or ()):
+        reason = f"its query returns column {names[0]!r} twice, with those that * stands for"
+        yield Problem(reason, "Write the columns, or leave one out: * EXCEPT (…).")
+    for column in missing_columns(view.query, relations):
+        _, way_out = unknown("column", column.name, column.present)
+        place = f"line {column.line} of {view.query_file or 'its query'}"
+        owners = " and ".join(column.relations) or "what it reads"
+        verb = "do" if len(column.relations) > 1 else "does"
+        reason = f"{place} names column {column.name!r}, which {owners} {verb} not have"
+        yield Problem(reason, f"{way_out} Correct the name, or declare the column.")
 
 
 def circle_problems(views: Iterable[View]) -> Iterator[tuple[View, Problem]]:

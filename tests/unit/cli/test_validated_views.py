@@ -73,6 +73,12 @@ def project(tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.Monke
         (f"SELECT ${{catalog}} AS id {FROM}", "its query contains ${, which Spark takes for a variable"),
         (f"SELECT id, x AS ID {FROM}", "its query returns column 'id' twice"),
         (f"SELECT x {FROM}", "it documents column 'id', which its query does not return. Its columns are x."),
+        (f"SELECT *, id {FROM}", "its query returns column 'id' twice, with those that * stands for"),
+        (
+            f"SELECT\n  xx AS id {FROM}",
+            "line 2 of views/revenue.sql names column 'xx', which dev.silver.orders does not have. "
+            "Did you mean 'x'? Correct the name, or declare the column.",
+        ),
         ("SELECT id FROM ${catalog}.gold.revenue", "it reads itself"),
         (f"SELECT '{'x' * MAX_BODY_BYTES}' AS id", "is larger than 1 MiB"),
         ("SELECT 'é' AS id".encode("latin-1"), "it is not UTF-8"),

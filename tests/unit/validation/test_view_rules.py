@@ -20,6 +20,7 @@ from delta_engine.validation.view_rules import (
     circle_problems,
     column_problems,
     name_problems,
+    query_column_problems,
     view_doubts,
     view_problems,
 )
@@ -120,6 +121,39 @@ def test_documented_columns_have_to_be_returned(query: str, columns: list[str], 
     problems = list(column_problems(model, relations))
     assert [problem.column for problem in problems] == missing
     assert all("does not return" in problem.reason for problem in problems)
+
+
+def test_columns_of_a_table_whose_model_leaves_them_out_are_unknown() -> None:
+    orders = Table("dev", "silver", "orders", [Column("id", "int")], manages=["comments"])
+    star = view(query="SELECT * FROM dev.silver.orders", columns=[ViewColumn("amount")])
+    relations = relation_columns([orders], [star])
+    assert list(column_problems(star, relations)) == []
+    assert list(query_column_problems(view(query="SELECT amount FROM dev.silver.orders"), relations)) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT *, id FROM dev.silver.orders", "its query returns column 'id' twice"),
+        ("SELECT * FROM dev.silver.orders o JOIN dev.gold.other p ON o.id = p.id", "column 'id' twice"),
+        ("SELECT * FROM dev.silver.orders JOIN dev.gold.other USING (id)", None),
+        ("SELECT * EXCEPT (id), id FROM dev.silver.orders", None),
+        (
+            "SELECT o.total FROM dev.silver.orders o",
+            "names column 'total', which dev.silver.orders does not have",
+        ),
+        ("SELECT amount FROM dev.gold.other", "names column 'amount', which dev.gold.other does not have"),
+        (
+            "SELECT x FROM dev.silver.orders, dev.gold.other",
+            "names column 'x', which dev.silver.orders and dev.gold.other do not have",
+        ),
+        ("SELECT x FROM dev.silver.orders, dev.silver.unknown", None),
+    ],
+)
+def test_queries_find_their_columns(query: str, reason: str | None) -> None:
+    problems = list(query_column_problems(view(query=query), relation_columns([ORDERS], [view("other")])))
+    assert len(problems) == (reason is not None)
+    assert reason is None or reason in problems[0].reason
 
 
 def test_columns_of_views_follow_from_those_that_they_read() -> None:

@@ -36,6 +36,11 @@ MODEL_CASES: list[ModelCase] = [
         view_rules.DocumentedColumnsExist(),
         [model(ID), view(query="SELECT * FROM dev.silver.orders", columns=[ViewColumn("name")])],
     ),
+    (
+        view_rules.QueriesFindTheirColumns(),
+        [model(ID), view(query="SELECT id,\n  nmae\nFROM dev.silver.orders", query_file="views/revenue.sql")],
+    ),
+    (view_rules.QueriesFindTheirColumns(), [model(ID), view(query="SELECT *, id FROM dev.silver.orders")]),
     (view_rules.NoCircularViews(), [view(query="SELECT id FROM dev.silver.revenue")]),
     (view_rules.ViewNamesAreFree(), [model(ID), view("Orders", query="SELECT 1 AS id")]),
     (view_rules.ViewNamesAreFree(), [model(ID), view(renamed_from="orders")]),
