@@ -58,15 +58,9 @@ from delta_engine.aspects.comparison import AnyComparison, Comparison, bare_colu
 from delta_engine.aspects.facet import Facet
 from delta_engine.aspects.kind import (
     Kind,
-    create_function,
-    create_policy,
     create_schema,
     create_table,
-    create_view,
-    drop_function,
-    drop_policy,
-    drop_table,
-    drop_view,
+    takes_drop,
 )
 from delta_engine.models import (
     AbacPolicy,
@@ -86,7 +80,10 @@ from delta_engine.models import (
 )
 from delta_engine.models.nested_types import Path
 from delta_engine.sql.function_bodies import called_functions
-from delta_engine.sql.tables import sql_on_streaming_table
+from delta_engine.sql.functions import sql_create_function, sql_drop_function
+from delta_engine.sql.policies import sql_create_policy, sql_drop_policy
+from delta_engine.sql.tables import sql_drop_table, sql_on_streaming_table
+from delta_engine.sql.views import sql_create_view, sql_drop_view
 from delta_engine.state.function_states import FunctionState, function_state_of
 from delta_engine.state.policy_states import PolicyState, policy_state_of
 from delta_engine.state.states import SchemaState, SecurableState, TableState, schema_state_of, state_of
@@ -286,21 +283,15 @@ KINDS: Final = (
         aspects=FUNCTION_ASPECTS,
         created=lambda desired: replace(function_state_of(desired), tags={}, owner=None, grants={}),
         stated=function_state_of,
-        create=create_function,
-        drop=drop_function,
+        create=lambda desired, _context: [(None, sql_create_function(desired))],
+        drop=lambda context: sql_drop_function(context.name),
         create_right=Requirement(
             statement="CREATE FUNCTION",
             right=Right.CREATE_FUNCTION,
             demands="`CREATE FUNCTION` and `USE SCHEMA` on the schema, `USE CATALOG`",
             source="Unity Catalog privileges reference",
         ),
-        drop_right=Requirement(
-            statement="DROP FUNCTION",
-            right=Right.MANAGE,
-            demands="ownership of the function, its schema or its catalog, or `MANAGE`",
-            source="DROP FUNCTION",
-            owners_above=True,
-        ),
+        drop_right=takes_drop("function"),
         shown_by=(Right.EXECUTE, Right.USE_SCHEMA),
         needs=lambda desired: sorted(called_functions(desired)),
         drift_kinds=MappingProxyType(
@@ -323,7 +314,7 @@ KINDS: Final = (
         created=lambda desired: TableState(columns=tuple(map(bare_column, desired.columns))),
         stated=state_of,
         create=lambda desired, context: create_table(create_clauses(desired, context), context),
-        drop=drop_table,
+        drop=lambda context: sql_drop_table(context.table),
         create_right=Requirement(
             statement="CREATE TABLE",
             right=Right.CREATE_TABLE,
@@ -331,13 +322,7 @@ KINDS: Final = (
             "TABLE` on the external location",
             source="Unity Catalog privileges reference",
         ),
-        drop_right=Requirement(
-            statement="DROP TABLE",
-            right=Right.MANAGE,
-            demands="ownership of the table, its schema or its catalog, or `MANAGE`",
-            source="DROP TABLE",
-            owners_above=True,
-        ),
+        drop_right=takes_drop("table"),
         shown_by=(Right.SELECT, Right.USE_SCHEMA),  # tables inherit SELECT of their schema
     ),
     Kind(
@@ -349,8 +334,8 @@ KINDS: Final = (
         aspects=POLICY_ASPECTS,
         created=policy_state_of,
         stated=policy_state_of,
-        create=create_policy,
-        drop=drop_policy,
+        create=lambda desired, _context: [(None, sql_create_policy(desired))],
+        drop=lambda context: sql_drop_policy(context.name),
         create_right=policy_definition.ON_SCOPE,
         drop_right=policy_definition.TO_DROP,
         shown_by=(Right.MANAGE,),
@@ -366,21 +351,15 @@ KINDS: Final = (
         aspects=VIEW_ASPECTS,
         created=view_definition.created,
         stated=view_state_of,
-        create=create_view,
-        drop=drop_view,
+        create=lambda desired, _context: [(None, sql_create_view(desired))],
+        drop=lambda context: sql_drop_view(context.name),
         create_right=Requirement(
             statement="CREATE VIEW",
             right=Right.CREATE_TABLE,
             demands="`CREATE TABLE` and `USE SCHEMA` on the schema, `USE CATALOG`, and `SELECT` on what it reads",
             source="CREATE VIEW",
         ),
-        drop_right=Requirement(
-            statement="DROP VIEW",
-            right=Right.MANAGE,
-            demands="ownership of the view, its schema or its catalog, or `MANAGE`",
-            source="DROP VIEW",
-            owners_above=True,
-        ),
+        drop_right=takes_drop("view"),
         shown_by=(Right.SELECT, Right.USE_SCHEMA),
         needs=view_definition.needed,
         drift_kinds=MappingProxyType(

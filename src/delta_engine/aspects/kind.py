@@ -12,26 +12,17 @@ from delta_engine.aspects.aspect import Aspect, CreateClauses, RenderContext, Re
 from delta_engine.aspects.facet import Facet
 from delta_engine.backends.capabilities import InlineClustering
 from delta_engine.models import (
-    AbacPolicy,
-    Function,
-    FunctionName,
     PolicyName,
     Schema,
     SchemaName,
     Securable,
     SecurableName,
-    View,
-    ViewName,
 )
-from delta_engine.sql.functions import sql_create_function, sql_drop_function
-from delta_engine.sql.policies import sql_create_policy, sql_drop_policy
 from delta_engine.sql.tables import (
     sql_alter_clustering,
     sql_create_schema,
     sql_create_table,
-    sql_drop_table,
 )
-from delta_engine.sql.views import sql_create_view, sql_drop_view
 from delta_engine.state.states import SecurableState
 
 CreateStatement: TypeAlias = tuple[Phase | None, str]
@@ -68,7 +59,7 @@ class Kind:
     aspects: tuple[Aspect[Any, Any, Any], ...]
     created: Callable[[Any], SecurableState]
     stated: Callable[[Any], SecurableState]
-    create: Callable[[Any, RenderContext[Any]], Iterator[CreateStatement]]
+    create: Callable[[Any, RenderContext[Any]], Iterable[CreateStatement]]
     drop: Callable[[RenderContext[Any]], str] | None = None
     column_facets: tuple[Facet[Any, Any, Any], ...] = ()
     create_right: Requirement
@@ -97,6 +88,17 @@ class Kind:
         return tuple(name for aspect in self.aspects for name in aspect.definition)
 
 
+def takes_drop(word: str) -> Requirement:
+    """Return the requirement of the DROP statement of what is in a schema."""
+    return Requirement(
+        statement=f"DROP {word.upper()}",
+        right=Right.MANAGE,
+        demands=f"ownership of the {word}, its schema or its catalog, or `MANAGE`",
+        source=f"DROP {word.upper()}",
+        owners_above=True,
+    )
+
+
 def create_schema(desired: Schema, context: RenderContext[SchemaName]) -> Iterator[CreateStatement]:
     """Yield CREATE SCHEMA; nothing on platforms where a schema is a folder."""
     if context.addressing.has_schemas:
@@ -111,41 +113,6 @@ def create_table(clauses: CreateClauses, context: RenderContext) -> Iterator[Cre
         return
     yield None, _create_table(context.table, replace(clauses, cluster_by=()))
     yield Phase.CHANGE_CLUSTERING, sql_alter_clustering(context.table, clauses.cluster_by)
-
-
-def drop_table(context: RenderContext) -> str:
-    """Return DROP TABLE."""
-    return sql_drop_table(context.table)
-
-
-def create_function(desired: Function, _context: RenderContext[FunctionName]) -> Iterator[CreateStatement]:
-    """Yield CREATE FUNCTION."""
-    yield None, sql_create_function(desired)
-
-
-def drop_function(context: RenderContext[FunctionName]) -> str:
-    """Return DROP FUNCTION."""
-    return sql_drop_function(context.name)
-
-
-def create_policy(desired: AbacPolicy, _context: RenderContext[PolicyName]) -> Iterator[CreateStatement]:
-    """Yield CREATE POLICY."""
-    yield None, sql_create_policy(desired)
-
-
-def drop_policy(context: RenderContext[PolicyName]) -> str:
-    """Return DROP POLICY."""
-    return sql_drop_policy(context.name)
-
-
-def create_view(desired: View, _context: RenderContext[ViewName]) -> Iterator[CreateStatement]:
-    """Yield CREATE VIEW with everything that it can express."""
-    yield None, sql_create_view(desired)
-
-
-def drop_view(context: RenderContext[ViewName]) -> str:
-    """Return DROP VIEW."""
-    return sql_drop_view(context.name)
 
 
 _LAST_OF_BMP: Final = 0xFFFF

@@ -16,7 +16,7 @@ from delta_engine.models import Function, FunctionLanguage, FunctionName, Parame
 from delta_engine.models.functions import repeated_parameters
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, is_same_type
 from delta_engine.sql.expressions import referenced_columns, row_problem
-from delta_engine.sql.function_bodies import body_problem, call_cycles, called_functions
+from delta_engine.sql.function_bodies import body_problem, called_functions
 from delta_engine.sql.functions import sql_drop_function
 from delta_engine.sql.text import shown_type
 from delta_engine.telemetry.visible import counted
@@ -24,6 +24,7 @@ from delta_engine.validation.governance_rules import TagsWithinLimits, rights_pr
 from delta_engine.validation.rules import (
     ALLOWED_IN_NAMES,
     Problem,
+    circle_refusals,
     consent,
     model_refusal,
     name_problem,
@@ -57,8 +58,7 @@ class NoCircularCalls:
 
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse each circle at its first function by name."""
-        for function, (reason, way_out, *_) in cycle_problems(of_kind(Function, models)):
-            yield model_refusal(function, reason, way_out)
+        yield from circle_refusals(of_kind(Function, models), called_functions, "call")
 
 
 class FunctionsFitTheirUses:
@@ -174,15 +174,6 @@ def function_problems(function: Function) -> Iterator[Problem]:
     yield from _default_order(function.parameters)
     yield from TagsWithinLimits().problems(function.tags)
     yield from rights_problems(function, PRIVILEGES)
-
-
-def cycle_problems(functions: Iterable[Function]) -> Iterator[tuple[Function, Problem]]:
-    """Yield the functions that call themselves, each alone or in a circle, with the problem of the circle."""
-    by_key = {function.key: function for function in functions}
-    calls = {key: {name.key for name in called_functions(function)} for key, function in by_key.items()}
-    for circle in call_cycles(calls):
-        reason = "it calls itself" if len(circle) == 1 else f"{' and '.join(circle)} call each other"
-        yield by_key[circle[0]], Problem(reason, "Remove one of the calls.")
 
 
 def use_problems(table: Table, functions: Mapping[str, Function]) -> Iterator[Problem]:

@@ -44,8 +44,7 @@ from delta_engine.sql.policies import policy_function
 from delta_engine.sql.text import sql_path
 from delta_engine.state.policy_states import PolicyState
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
-from delta_engine.state.states import ABSENT, CatalogState, SecurableState, TableState
-from delta_engine.state.view_states import ViewState
+from delta_engine.state.states import ABSENT, CatalogState, SecurableState, former_name_of
 from delta_engine.telemetry.context import command
 
 REQUIREMENTS: Mapping[type, Requirement | None] = MappingProxyType(
@@ -187,7 +186,7 @@ def _asked(
         if securable(align.name).levels[0] in made:
             continue
         state = observed.of(align.name)
-        former = state.former_name if isinstance(state, TableState | ViewState) else None
+        former = former_name_of(state)
         for action in align.actions:
             yield securable(former or align.name), _right(kind, action)
         yield from _references(align.name, map(attrgetter("desired"), align.of_type(ForeignKeyAdd)), observed)
@@ -338,7 +337,7 @@ def _holders(observed: CatalogState) -> Mapping[str, Permissions]:
 
 def _present_key(key: str, state: SecurableState) -> str:
     """Return the key under which the catalog has a securable, which a plan may rename."""
-    former = state.former_name if isinstance(state, TableState | ViewState) else None
+    former = former_name_of(state)
     return former.key if former else key
 
 

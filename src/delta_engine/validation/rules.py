@@ -24,6 +24,7 @@ from delta_engine.models import (
     subject,
 )
 from delta_engine.models.constraints import MAX_NAME_LENGTH
+from delta_engine.sql.function_bodies import call_cycles
 from delta_engine.telemetry.context import spoken
 from delta_engine.telemetry.visible import code_points
 
@@ -176,6 +177,20 @@ def of_each(
 def of_kind(model_type: type[SomeModel], models: Iterable[Securable]) -> list[SomeModel]:
     """Return the models of one kind."""
     return [model for model in models if isinstance(model, model_type)]
+
+
+def circle_refusals(
+    models: Iterable[SomeModel], needs: Callable[[SomeModel], Iterable[SecurableName]], verb: str
+) -> Iterator[InvalidModelError]:
+    """Yield the refusal of each circle of models that need each other, at its first one by name.
+
+    Args:
+        verb: what a model does to those that it needs.
+    """
+    by_key = {model.key: model for model in models}
+    for circle in call_cycles({key: {name.key for name in needs(model)} for key, model in by_key.items()}):
+        reason = f"it {verb}s itself" if len(circle) == 1 else f"{' and '.join(circle)} {verb} each other"
+        yield model_refusal(by_key[circle[0]], reason, f"Remove one of the {verb}s.")
 
 
 def of_each_column(

@@ -15,7 +15,6 @@ from delta_engine.models import Securable, Table, subject
 from delta_engine.models.nested_types import Widening
 from delta_engine.models.repetitions import repeated
 from delta_engine.models.views import SchemaMode, View, repeated_view_columns
-from delta_engine.sql.function_bodies import call_cycles
 from delta_engine.sql.missing_columns import missing_columns
 from delta_engine.sql.view_queries import (
     query_doubt,
@@ -30,6 +29,7 @@ from delta_engine.validation.governance_rules import TagsWithinLimits, rights_pr
 from delta_engine.validation.rules import (
     ALLOWED_IN_NAMES,
     Problem,
+    circle_refusals,
     consent,
     model_refusal,
     name_problem,
@@ -91,8 +91,9 @@ class NoCircularViews:
 
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse each circle at its first view by name."""
-        for view, (reason, way_out, *_) in circle_problems(of_kind(View, models)):
-            yield model_refusal(view, reason, way_out)
+        yield from circle_refusals(
+            of_kind(View, models), lambda view: read_relations(view.query) or (), "read"
+        )
 
 
 class ViewNamesAreFree:
@@ -270,18 +271,6 @@ def query_column_problems(view: View, relations: Mapping[str, Sequence[str]]) ->
         verb = "do" if len(column.relations) > 1 else "does"
         reason = f"{place} names column {column.name!r}, which {owners} {verb} not have"
         yield Problem(reason, f"{way_out} Correct the name, or declare the column.")
-
-
-def circle_problems(views: Iterable[View]) -> Iterator[tuple[View, Problem]]:
-    """Yield the views that read themselves, each alone or in a circle, with the problem of the circle."""
-    by_key = {view.key: view for view in views}
-    reads = {
-        key: {name.key for name in read_relations(view.query) or ()} & {*by_key}
-        for key, view in by_key.items()
-    }
-    for circle in call_cycles(reads):
-        reason = "it reads itself" if len(circle) == 1 else f"{' and '.join(circle)} read each other"
-        yield by_key[circle[0]], Problem(reason, "Remove one of the reads.")
 
 
 def name_problems(views: Iterable[View], tables: Iterable[Table]) -> Iterator[tuple[View, Problem]]:

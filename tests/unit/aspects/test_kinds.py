@@ -82,7 +82,7 @@ def test_a_created_securable_lacks_what_its_next_statements_add(kind: Kind) -> N
 def test_its_create_statement_names_it(kind: Kind) -> None:
     model = MODELS[kind.word]
     context = RenderContext(model.qualified_name, CatalogAddressing(), DATABRICKS)
-    _, first = next(kind.create(model, context))
+    _, first = next(iter(kind.create(model, context)))
     own = str(model.qualified_name).partition(" ")[0].split(".")
     assert first.startswith(f"CREATE {kind.word.upper()} ")
     assert ".".join(f"`{part}`" for part in own) in first

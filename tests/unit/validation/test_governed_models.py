@@ -17,7 +17,7 @@ from delta_engine.models.type_text import parse_data_type
 from delta_engine.state.policy_states import PolicyState
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unmanaged import Unmanaged
-from delta_engine.validation.function_rules import cycle_problems, fits, function_problems, use_problems
+from delta_engine.validation.function_rules import NoCircularCalls, fits, function_problems, use_problems
 from delta_engine.validation.policy_rules import (
     argument_problems,
     call_problems,
@@ -102,10 +102,10 @@ def test_functions_that_call_themselves_are_found() -> None:
         function("h", "dev.governance.g(dev.elsewhere.k(email))"),
         function("i", "dev.governance.g(email)"),
     ]
-    found = [(one.function_name, problem.reason) for one, problem in cycle_problems(functions)]
-    assert found == [
-        ("f", "it calls itself"),
-        ("g", "dev.governance.g and dev.governance.h call each other"),
+    refusals = [(refusal.securable, refusal.reason) for refusal in NoCircularCalls().check(functions)]
+    assert refusals == [
+        ("function dev.governance.f", "it calls itself"),
+        ("function dev.governance.g", "dev.governance.g and dev.governance.h call each other"),
     ]
 
 

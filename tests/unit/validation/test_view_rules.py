@@ -16,8 +16,8 @@ from delta_engine.state.states import CatalogState
 from delta_engine.state.view_states import ViewState
 from delta_engine.validation.rules import needed_by
 from delta_engine.validation.view_rules import (
+    NoCircularViews,
     NoUnallowedViewReplacements,
-    circle_problems,
     column_problems,
     name_problems,
     query_column_problems,
@@ -177,10 +177,10 @@ def test_views_that_read_each_other_are_named_once_for_each_circle() -> None:
         view("d", "SELECT 1 AS x FROM dev.gold.a"),
         view("e", "SELECT FROM dev.gold.e WHERE"),
     ]
-    problems = [(model.key, problem.reason) for model, problem in circle_problems(views)]
-    assert problems == [
-        ("dev.gold.a", "it reads itself"),
-        ("dev.gold.b", "dev.gold.b and dev.gold.c read each other"),
+    refusals = [(refusal.securable, refusal.reason) for refusal in NoCircularViews().check(views)]
+    assert refusals == [
+        ("view dev.gold.a", "it reads itself"),
+        ("view dev.gold.b", "dev.gold.b and dev.gold.c read each other"),
     ]
 
 
