@@ -50,7 +50,7 @@ class ProjectGroup(TyperGroup):
         if command is not None and not any(param.name in FIELDS for param in command.params):
             options = (param for param in ctx.find_root().command.params if param.name in FIELDS)
             command.params.extend(map(_behind_a_command, options))
-        if command is not None and ctx.resilient_parsing:
+        if command is not None:
             _keep_values_as_given(command, ctx)
         return command
 
@@ -63,8 +63,7 @@ class ProjectGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Parse the options of the group."""
-        if ctx.resilient_parsing:
-            _keep_values_as_given(self, ctx)
+        _keep_values_as_given(self, ctx)
         return super().parse_args(ctx, args)
 
 
@@ -113,13 +112,15 @@ def _add_to_context(ctx: Any, option: Any, values: tuple[str, ...] | None) -> No
 
 
 def _keep_values_as_given(command: Any, ctx: Any) -> None:
-    """Let a command that a shell completes keep its values as texts: importing what converts them takes 0.1 s."""
+    """Let a command keep values that need no conversion: importing what converts them takes 0.1 s."""
     for param in command.get_params(ctx):  # with --help
-        param.process_value = partial(_as_given, param)
+        param.process_value = partial(_processed, param)
 
 
-def _as_given(param: Any, ctx: Any, value: Any) -> Any:
-    if not ctx.resilient_parsing:  # the command runs, after a shell has asked in the same process
+def _processed(param: Any, ctx: Any, value: Any) -> Any:
+    """Return the value of an option, converted if it is given and its command takes another type than text."""
+    is_absent = value is None and not param.required
+    if not (ctx.resilient_parsing or is_absent or param.name in FIELDS):
         return type(param).process_value(param, ctx, value)
     if param.callback is _add_to_context:
         _add_to_context(ctx, param, value)

@@ -42,11 +42,13 @@ class Declared:
     Args:
         is_whole: whether no file was left out.
         contents: the checksums of the YAML files, and of the files of bodies and queries, as they were read.
+        bodies: the files of bodies and queries.
     """
 
     models: tuple[Securable, ...]
     is_whole: bool
     contents: Mapping[Path, str] = field(default_factory=dict)
+    bodies: frozenset[Path] = frozenset()
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -75,7 +77,12 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
     )
     raise_all(refusals)
     models = (*python, *(model for path in files for model in by_file.get(path, ())))
-    declared = Declared(models=models, is_whole=len(by_file) == len({*files}), contents=contents)
+    declared = Declared(
+        models=models,
+        is_whole=len(by_file) == len({*files}),
+        contents=contents,
+        bodies=frozenset(contents.keys() - by_file.keys()),
+    )
     selectable = [model for model in declared.models if model.qualified_name.is_selectable]
     if not declared.is_whole and not all(any(map(_matches(pattern), selectable)) for pattern in globs):
         return load_declared(settings)  # the refusal of an unknown name suggests similar ones

@@ -68,7 +68,8 @@ class Project:
         is_partial: whether models were left out.
         removed: the keys of the tables that a selection includes although no model declares them any more.
         declared_names: the keys of all declared tables, selected or not, and of their former names.
-        contents: the checksums of the YAML files as they were parsed.
+        contents: the checksums of the files that declare the models, as they were read.
+        bodies: those of bodies and queries.
     """
 
     settings: Settings
@@ -79,6 +80,7 @@ class Project:
     removed: frozenset[str] = frozenset()
     declared_names: frozenset[str] = frozenset()
     contents: Mapping[Path, str] = field(default_factory=dict)
+    bodies: frozenset[Path] = frozenset()
 
     @property
     def selectable(self) -> tuple[Table | Other, ...]:
@@ -163,7 +165,11 @@ def make_project(
     declared = declared_models(settings, declare)
     models = resolved(declared.tables)
     project = Project(
-        settings=settings, models=models, rules=load_rules(settings), contents=declared.contents
+        settings=settings,
+        models=models,
+        rules=load_rules(settings),
+        contents=declared.contents,
+        bodies=declared.bodies,
     )
     others = [model for model in declared.models if not isinstance(model, Table)]
     others.sort(key=lambda model: KINDS.index(kind_of(model)))

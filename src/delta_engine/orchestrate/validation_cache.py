@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from delta_engine.config.asset_bundle import refuse_other_volume
-from delta_engine.config.loading import model_files, read_contents
+from delta_engine.config.loading import read_contents
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.local_files import UNDECODABLE
@@ -54,11 +54,10 @@ def valid_models(conf_dir: Path, environment: str) -> Verdict:
         return verdict
     project = load_project(conf_dir, environment)
     settings = project.settings
-    files = project.contents.keys() - {*model_files(settings)}
     verdict = Verdict(
         _checksum(settings, project.contents),
         len(project.selectable),
-        sorted(Path(os.path.relpath(file, settings.project_dir)).as_posix() for file in files),
+        sorted(Path(os.path.relpath(file, settings.project_dir)).as_posix() for file in project.bodies),
         [*model_doubts(project.others)],
     )
     if not settings.python_models and not settings.policy.rules:
