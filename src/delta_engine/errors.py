@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, Final, TypedDict, TypeVar
+from typing import ClassVar, Final, NamedTuple, TypedDict, TypeVar
 
 Fact = TypeVar("Fact")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLocation:
+class SourceLocation(NamedTuple):
     """The place of a declaration: a file as the user named it, and a line counted from 1.
 
     Args:

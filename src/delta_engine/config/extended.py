@@ -114,7 +114,7 @@ def _named(place: SourceLocation) -> Iterator[None]:
 
 
 def _extended(refusal: RefusedError, place: SourceLocation) -> ConfigError:
-    location = replace(refusal.location, extended_by=place) if refusal.location else place
+    location = refusal.location._replace(extended_by=place) if refusal.location else place
     return ConfigError(refusal.reason, location=location, way_out=refusal.way_out)
 
 

@@ -191,8 +191,9 @@ def _arguments(
         facet = keys.get(key)
         if facet is not None:
             value, read = getattr(converted, key), facet.form.read
-            place = (*path, key)
-            arguments[facet.attribute] = value if read is None else read(_Place(document, place), value)
+            arguments[facet.attribute] = (
+                value if read is None else read(_Place(document, (*path, key)), value)
+            )
     return arguments
 
 

@@ -161,8 +161,9 @@ def _has_unknown_keys(value: object, keys: _Keys) -> bool:
         return each is not None and any(_has_unknown_keys(item, each) for item in value.values())
     if not value.keys() <= keys.allowed or (keys.has_tags and _unknown_keys(value, keys.types, ())):
         return True
-    inner = keys.by_key.keys() & value.keys()
-    return bool(inner) and any(_has_unknown_keys(value[key], keys.by_key[key]) for key in inner)
+    if keys.by_key.keys().isdisjoint(value):  # most
+        return False
+    return any(_has_unknown_keys(value[key], inner) for key, inner in keys.by_key.items() if key in value)
 
 
 @cache

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from sys import intern
 from typing import Final
 
 from delta_engine.errors import SourceLocation
@@ -84,7 +85,7 @@ class Column:
         declared_at: SourceLocation | None = None,
     ) -> None:
         put = object.__setattr__  # there are half a million columns: `set_fields` takes twice as long
-        put(self, "name", to_text(name, "name"))
+        put(self, "name", intern(to_text(name, "name")))  # tables have columns of the same names
         put(self, "data_type", to_data_type(data_type))
         put(self, "is_nullable", to_flag(is_nullable, "is_nullable", name))
         put(self, "comment", to_text(comment, "comment", name))

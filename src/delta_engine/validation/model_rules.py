@@ -144,8 +144,10 @@ class ValidColumnNames:
         mode = model.effective_table_properties.get(COLUMN_MAPPING_MODE, "none")
         is_unmapped = mode == "none" and model.is_about(Part.COLUMNS)
         for column in model.columns:
-            names = [(column.name, False), *((name, True) for _, name in field_names(column.data_type))]
-            for name, is_field in names:
+            fields = field_names(column.data_type)
+            if not fields and self._USUAL(column.name):  # most
+                continue
+            for name, is_field in [(column.name, False), *((name, True) for _, name in fields)]:
                 if self._USUAL(name):
                     continue
                 reason, way_out = name_problem(name, self._NEVER), "Rename it."

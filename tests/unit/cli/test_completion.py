@@ -286,24 +286,33 @@ def test_without_a_project(here: Path, complete: Completions) -> None:
     assert [*here.iterdir()] == [here / "conf"]
 
 
+SCRIPT = (
+    "import atexit, sys\n"
+    "atexit.register(lambda: sys.stderr.write(' '.join(sys.modules)))\n"
+    "from delta_engine.cli.app import main\n"
+    "main()\n"
+)
+
+
 def test_a_process_imports_little(tables: Path) -> None:
-    script = (
-        "import atexit, sys\n"
-        "atexit.register(lambda: sys.stderr.write(' '.join(sys.modules)))\n"
-        "from delta_engine.cli.app import main\n"
-        "main()\n"
-    )
     asked = {"_DELTA_ENGINE_COMPLETE": "complete_bash", "COMP_WORDS": "delta-engine undo", "COMP_CWORD": "2"}
     for words, position, expected in (
         ("delta-engine undo", "2", ""),
         ("delta-engine plan -t", "3", "\n".join(TABLES)),
     ):
         asked |= {"COMP_WORDS": words, "COMP_CWORD": position}
-        command = [sys.executable, "-c", script]
+        command = [sys.executable, "-c", SCRIPT]
         done = subprocess.run(command, env=_environ(**asked), capture_output=True, text=True, check=True)
         assert done.stdout.strip() == expected
         heavy = {"pyspark", "databricks", "sqlglot", "boto3", "delta_engine.aspects", "delta_engine.actions"}
-        assert not heavy & {*done.stderr.split()}
+        assert not {*heavy, "pydantic"} & {*done.stderr.split()}
+
+
+def test_a_command_without_values_imports_nothing_that_converts_them(project: Path) -> None:
+    command = [sys.executable, "-c", SCRIPT, "-e", "local", "validate"]
+    done = subprocess.run(command, env=_environ(), capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("local: configuration")
+    assert "pydantic" not in done.stderr.split()
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

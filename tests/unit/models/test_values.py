@@ -195,3 +195,8 @@ def test_what_is_natural_is_taken() -> None:
     assert dict(made.grants) == {"a": ("MODIFY", "SELECT")}
     assert made.manages == frozenset({Part.TAGS, Part.GRANTS, Part.COLUMNS})
     assert to_names("columns", (name for name in ("a", "b"))) == ("a", "b")
+
+
+def test_columns_of_one_name_share_its_text() -> None:
+    first, second = (Column("".join(letters), "bigint") for letters in (["i", "d"], ["i", "d"]))
+    assert first.name is second.name
