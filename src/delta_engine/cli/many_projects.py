@@ -165,7 +165,8 @@ def _document(results: Iterable[_Result]) -> dict[str, object]:
 
 def _markdown(results: Sequence[_Result]) -> Iterable[str]:
     """Yield one comment: a line per project, then their plans, as far as a comment has room for them."""
-    from delta_engine.tools.pull_requests.markdown import LONGEST, MARKER, code_span
+    from delta_engine.tools.pull_requests.blocks import code_span
+    from delta_engine.tools.pull_requests.markdown import LONGEST, MARKER
 
     lines = [MARKER, f"### {counted(len(results), 'project')}", ""]
     lines += [f"- {code_span(result.project)}: {result.ended.summary}" for result in results]

@@ -1,17 +1,18 @@
 """A plan as Markdown for pull requests.
 
-Secrets are hidden, and foreign text stands in code spans and blocks, where CommonMark, GitHub and GitLab render no
-markup, mentions, mathematics or HTML. Their delimiters must be longer than any inside (CommonMark 0.31, 4.5 and 6.1).
+Same plan, same text. Secrets are hidden, and foreign text stands in code spans and blocks. What does not fit into a
+comment is left out and counted: SQL first, then harmless changes, and what loses data last.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
+from types import MappingProxyType
 from typing import Final
 
-from delta_engine.actions import TablePlan
+from delta_engine.actions import SecurableChange, TablePlan
 from delta_engine.actions.policy import Consent
 from delta_engine.aspects.aspect import Sign
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
@@ -26,6 +27,9 @@ from delta_engine.report.refusals import refusal_messages
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, in_one_line, visible
+from delta_engine.tools.pull_requests.blocks import code_span, fenced, folded
+from delta_engine.tools.pull_requests.code_owners import owned, owners_of
+from delta_engine.tools.pull_requests.impact import impact, in_words, is_destructive
 
 LONGEST: Final = 60_000
 """The maximum length of a summary in characters: GitHub limits comments to 65,536, and a workflow may add text."""
@@ -34,11 +38,11 @@ MARKER: Final = "<!-- delta-engine plan -->"
 """A workflow finds its comment by this marker and replaces it."""
 
 _LONGEST_BLOCK: Final = 12  # lines; more are folded away
+_LONGEST_ANSWER: Final = 2_000
 _LONGEST_END: Final = 500
 _ROOM_FOR_LISTS: Final = LONGEST // 4  # for refusals, notes and kept tables each: the changes matter more
 _DIFF_MARKS: Final = {Sign.ADDED: "+", Sign.CHANGED: "!", Sign.REMOVED: "-"}
 _TOO_LONG: Final = "would be too long for a comment. The plan file has everything."
-_BACKTICKS: Final = re.compile("`+")
 
 
 def planned_markdown(planned: PlannedRun, environment: str) -> str:
@@ -53,6 +57,7 @@ def planned_markdown(planned: PlannedRun, environment: str) -> str:
         consents=planned.consents,
         entries=planned.consent_entries,
         adopted=planned.adopted,
+        owners=owners_of(planned.plan),
     )
 
 
@@ -67,18 +72,21 @@ def plan_markdown(
     consents: Sequence[Consent] = (),
     entries: str = "",
     adopted: Sequence[QualifiedName] = (),
+    owners: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> str:
-    """Return a plan with its statements by table as Markdown; same plan, same text.
+    """Return a plan with its statements by table as Markdown.
 
     Args:
         consents: the entries of `conf/consents.yml` that allow changes of the plan.
         entries: those that would allow what is refused, as YAML.
         adopted: the tables that exist and are not recorded yet.
+        owners: the code owners of what the plan changes, with its names.
     """
     parts = [
         f"{MARKER}\n### Plan for {code_span(environment)}",
         f"**{plan_summary(plan, is_refused=bool(refusals))}**",
     ]
+    parts += _explained(plan, sum(map(len, statements.values())), owners)
     if refusals:
         parts.append("**Refused: nothing will be applied.**")
         parts += _refused(refusals)
@@ -99,19 +107,21 @@ def plan_markdown(
     return "\n\n".join(parts) + "\n"
 
 
-def code_span(text: str) -> str:
-    """Return any text as inline code on one line."""
-    line = in_one_line(text)
-    fence = "`" * (_longest_run(line) + 1)
-    needs_room = not line or line[0] in "` " or line[-1] in "` "
-    return f"{fence} {line} {fence}" if needs_room else f"{fence}{line}{fence}"
+def _explained(plan: TablePlan, statements: int, owners: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield what the plan does and means, in words."""
+    if words := in_words(plan):
+        yield words
+    answers = [*impact(plan, statements), ("Owners", owned(owners))]
+    lines = [f"- **{heading}**: {answer}" for heading, answer in answers if answer]
+    if lines:
+        yield "\n".join(line for line in lines if len(line) <= _LONGEST_ANSWER)
 
 
 def _refused(refusals: Sequence[RefusedError]) -> Iterator[str]:
     messages = refusal_messages(refusals)
     texts = ["\n".join(visible(redacted(line)) for line in message.lines) for message in messages]
     fitting = _fitting(texts, _ROOM_FOR_LISTS)
-    yield _fenced("text", "\n".join(fitting))
+    yield fenced("text", "\n".join(fitting))
     missing = sum(len(message.refusals) for message in messages[len(fitting) :])
     if missing:
         yield f"{counted(missing, 'more refusal')} would be too long for a comment."
@@ -125,7 +135,7 @@ def _entries(entries: str) -> Iterator[str]:
         yield f"The entries of `conf/consents.yml` would be too long for a comment. {written} writes them."
         return
     yield "To consent in the pull request, add to `conf/consents.yml`, with the reason:"
-    yield _fenced("yaml", entries.rstrip("\n"))
+    yield fenced("yaml", entries.rstrip("\n"))
 
 
 def _listed(title: str, lines: Sequence[str], noun: str) -> Iterator[str]:
@@ -134,7 +144,7 @@ def _listed(title: str, lines: Sequence[str], noun: str) -> Iterator[str]:
     texts = [visible(redacted(in_one_line(line))) for line in lines]
     fitting = _fitting(texts, _ROOM_FOR_LISTS)
     yield f"**{title}**"
-    yield _fenced("text", "\n".join(fitting))
+    yield fenced("text", "\n".join(fitting))
     if len(fitting) < len(texts):
         yield f"{counted(len(texts) - len(fitting), f'more {noun}')} would be too long for a comment."
 
@@ -144,48 +154,63 @@ def _fitting(texts: Sequence[str], room: int) -> list[str]:
     return [text for text, length in zip(texts, lengths, strict=True) if length <= room]
 
 
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """The changes and the SQL of one securable."""
+
+    changes: str
+    sql: str
+    is_destructive: bool = False
+
+
 def _sections(
     plan: TablePlan, statements: Mapping[str, Sequence[str]], undone: UndoneDrift
-) -> Iterator[tuple[str, str]]:
-    branches = list(plan_branches(plan, undone))
-    others = [*other_changes(plan)]
-    for branch, change in zip(branches, others, strict=False):
-        yield _changes(branch), _sql(statements.get(resource_key(change.name), ()))
-    yield "", _sql(statements.get("", ()))
-    for branch, action in zip(branches[len(others) :], plan.table_actions(), strict=True):
-        yield _changes(branch), _sql(statements.get(action.table.key, ()))
+) -> Iterator[_Section]:
+    branches, others = iter(plan_branches(plan, undone)), [*other_changes(plan)]
+    for change in others:
+        yield _section(next(branches), change, statements.get(resource_key(change.name), ()))
+    yield _Section("", _sql(statements.get("", ())))
+    for branch, action in zip(branches, plan.table_actions(), strict=True):
+        yield _section(branch, action, statements.get(action.table.key, ()))
 
 
-def _within(sections: Sequence[tuple[str, str]], room: int) -> Iterator[str]:
-    """Yield the sections that fit: all changes first, then SQL as space permits."""
-    left = room - sum(len(changes) + 2 for changes, _ in sections)
-    left_out = without_sql = 0
-    for changes, sql in sections:
-        if left < 0 and len(changes) > room:
-            left_out += 1
-            continue
-        room -= len(changes) + 2
-        if changes:
-            yield changes
-        if sql and len(sql) + 2 <= left:
-            left -= len(sql) + 2
-            yield sql
-        elif sql:
-            without_sql += 1
-    if without_sql:
+def _section(branch: Branch, change: SecurableChange, statements: Sequence[str]) -> _Section:
+    is_open = is_destructive(change)
+    return _Section(_changes(branch, is_open=is_open), _sql(statements), is_open)
+
+
+def _within(sections: Sequence[_Section], room: int) -> Iterator[str]:
+    """Yield what fits: first the changes that lose data, then the others, and SQL as space permits."""
+    numbers = sorted(range(len(sections)), key=lambda number: not sections[number].is_destructive)
+    shown = _fitting_numbers({number: sections[number].changes for number in numbers}, room)
+    room -= sum(len(sections[number].changes) + 2 for number in shown)
+    with_sql = _fitting_numbers({number: sections[number].sql for number in numbers if number in shown}, room)
+    for number, section in enumerate(sections):
+        yield from filter(None, [section.changes if number in shown else ""])
+        yield from filter(None, [section.sql if number in with_sql else ""])
+    if without_sql := len(shown - with_sql):
         yield f"The SQL of {counted(without_sql, 'table')} {_TOO_LONG}"
-    if left_out:
+    if left_out := len(sections) - len(shown):
         yield f"{counted(left_out, 'more table')} {_TOO_LONG}"
 
 
-def _changes(branch: Branch) -> str:
+def _fitting_numbers(texts: Mapping[int, str], room: int) -> set[int]:
+    numbers = set()
+    for number, text in texts.items():
+        if len(text) + 2 <= room:
+            numbers.add(number)
+            room -= len(text) + 2
+    return numbers
+
+
+def _changes(branch: Branch, *, is_open: bool = False) -> str:
     heading = f"#### {code_span(f'{branch.sign.value} {branch.text}')}"
     lines = list(_diff_lines(branch))
     if not lines:
         return heading
-    block = _fenced("diff", "\n".join(lines))
-    if len(lines) > _LONGEST_BLOCK:
-        block = _folded(counted(len(lines), "line"), block)
+    block = fenced("diff", "\n".join(lines))
+    if len(lines) > _LONGEST_BLOCK and not is_open:
+        block = folded(counted(len(lines), "line"), block)
     return f"{heading}\n\n{block}"
 
 
@@ -198,21 +223,7 @@ def _diff_lines(branch: Branch, indent: str = " ") -> Iterator[str]:
 def _sql(statements: Sequence[str]) -> str:
     if not statements:
         return ""
-    return _folded(
+    return folded(
         f"SQL: {counted(len(statements), 'statement')}",
-        _fenced("sql", "\n".join(f"{visible(redacted(sql))};" for sql in statements)),
+        fenced("sql", "\n".join(f"{visible(redacted(sql))};" for sql in statements)),
     )
-
-
-def _folded(summary: str, block: str) -> str:
-    """Return a collapsible block; its empty lines make the content Markdown again."""
-    return f"<details><summary>{summary}</summary>\n\n{block}\n\n</details>"
-
-
-def _fenced(language: str, text: str) -> str:
-    fence = "`" * max(3, _longest_run(text) + 1)
-    return f"{fence}{language}\n{visible(text)}\n{fence}"
-
-
-def _longest_run(text: str) -> int:
-    return max((len(run) for run in _BACKTICKS.findall(text)), default=0)

@@ -11,7 +11,8 @@ from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Column, QualifiedName, Schema
-from delta_engine.tools.pull_requests.markdown import LONGEST, code_span, plan_markdown
+from delta_engine.tools.pull_requests.blocks import code_span
+from delta_engine.tools.pull_requests.markdown import LONGEST, plan_markdown
 from tests.builders.models import ORDERS, WORKED_MODEL, orders
 from tests.cases.golden_texts import assert_golden
 
