@@ -1,15 +1,19 @@
 """The recipes' own shell, step by step, against a workspace: what a pull request and a merge do."""
 
+import json
 import os
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.bundle.bundle_files import read
-from tests.bundle.test_recipes import RECIPES, steps
+from tests.bundle.test_recipes import COMMAND, RECIPES, steps
 from tests.conftest import ORDERS
+from tests.fakes.loopback import served
 from tests.fakes.warehouse_sql import WarehouseSql
 from tests.fakes.workspace import FakeWorkspace
 from tests.servers.warehouse_project import make_project
@@ -33,7 +37,7 @@ class Runner:
         codes: list[int] = []
         for name, step in steps(read(self._recipe)):
             script = step.get("run") or step.get("script") or ""
-            if name == job and "delta-engine " in script and not any(codes):
+            if name == job and COMMAND.search(script) and not any(codes):
                 codes.append(self._run(script.replace("$(Pipeline.Workspace)/plan/", "")))
         return codes
 
@@ -47,6 +51,61 @@ class Runner:
     def pending(self) -> str:
         """Return what the plan's step handed on last."""
         return self.output.read_text().split("pending")[-1].strip().rsplit("=")[-1].rsplit("]")[-1]
+
+
+class Threads(BaseHTTPRequestHandler):
+    """The comments of a pull request in Azure Repos."""
+
+    comments: list[str]
+
+    def do_GET(self) -> None:
+        threads = [{"id": 1, "comments": [{"id": 5, "content": None}]}, {"id": 3, "comments": []}]
+        threads += [{"id": 7, "comments": [{"id": 9, "content": text}]} for text in self.comments]
+        self._answer({"value": threads})
+
+    def do_POST(self) -> None:
+        assert (
+            self.path
+            == "/collection/project/_apis/git/repositories/repo/pullRequests/12/threads?api-version=7.1"
+        )
+        self.comments.append(self._body()["comments"][0]["content"])
+        self._answer({})
+
+    def do_PATCH(self) -> None:
+        assert self.path.endswith("/pullRequests/12/threads/7/comments/9?api-version=7.1")
+        self.comments[:] = [self._body()["content"]]
+        self._answer({})
+
+    def log_message(self, *_arguments: object) -> None:
+        """Say nothing."""
+
+    def _body(self) -> Any:
+        assert self.headers["Authorization"] == "Bearer token"
+        return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+
+    def _answer(self, document: object) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(document).encode())
+
+
+def test_azure_has_one_comment_that_each_plan_replaces(tmp_path: Path) -> None:
+    recipe = read(next(path for path in RECIPES if path.name.startswith("azure")))
+    (script,) = [step["script"] for _, step in steps(recipe) if "comment.py" in step.get("script", "")]
+    comments: list[str] = []
+    with served(Threads, comments=comments) as port:
+        variables = {
+            "SYSTEM_COLLECTIONURI": f"http://127.0.0.1:{port}/collection/",
+            "SYSTEM_TEAMPROJECTID": "project",
+            "BUILD_REPOSITORY_ID": "repo",
+            "SYSTEM_PULLREQUEST_PULLREQUESTID": "12",
+            "SYSTEM_ACCESSTOKEN": "token",
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        }
+        for text in ("<!-- delta-engine plan -->\nfirst", "<!-- delta-engine plan -->\nzweite Fassung: ä"):
+            (tmp_path / "plan.md").write_text(text, "utf-8")
+            subprocess.run(["bash", "-e", "-c", script], env=os.environ | variables, cwd=tmp_path, check=True)
+            assert comments == [text]
 
 
 def _command_line(folder: Path) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
@@ -25,6 +25,7 @@ from delta_engine.cli.options import (
     CountsChecks,
     Full,
     Json,
+    Sarif,
     Tables,
     Timings,
     Yes,
@@ -111,12 +112,14 @@ app.command(epilog=INIT_EPILOG)(init)
 
 
 @app.command(epilog="Example: delta-engine -e dev validate")
-def validate(ctx: typer.Context, table: Tables = None) -> None:
+def validate(ctx: typer.Context, table: Tables = None, sarif: Sarif = None) -> None:
     """Check configuration and models. Needs no Spark and no network."""
     from delta_engine.cli.many_projects import run_in_projects
+    from delta_engine.cli.sarif_file import writing_refusals
     from delta_engine.cli.validate_command import validate_models
 
-    run_in_projects(ctx.obj, lambda project: validate_models(project, table or ()))
+    work = writing_refusals(lambda project: validate_models(project, table or ()), sarif)
+    run_in_projects(ctx.obj, work, files={"--sarif": sarif})
 
 
 @app.command(
@@ -199,6 +202,7 @@ def plan(
             "Only tables whose declaration changed since this commit of git; with -p, projects with changed files.",
         ),
     ] = None,
+    sarif: Sarif = None,
     full: Full = False,
 ) -> None:
     """Show what sync would do. Changes no table.
@@ -210,6 +214,7 @@ def plan(
     """
     from delta_engine.cli.commands import Rendering, show_plan
     from delta_engine.cli.many_projects import OutputForm, run_in_projects
+    from delta_engine.cli.sarif_file import writing_refusals
 
     if json and markdown:
         raise typer.BadParameter("--json and --markdown are two ways to print one plan: choose one")
@@ -223,22 +228,23 @@ def plan(
     rendering = Rendering.JSON if json else Rendering.MARKDOWN if markdown else rendering
     form = OutputForm.JSON if json else OutputForm.MARKDOWN if markdown else OutputForm.TEXT
     options = plan_options(table, allow, counts_checks=preflight)
+    work = partial(
+        show_plan,
+        options=options,
+        rendering=rendering,
+        out=out,
+        detailed=detailed_exitcode,
+        is_full=full,
+        writes_consents=write_consents,
+        reason=reason,
+        changed_since=None if ctx.obj.projects else changed_since,
+    )
     run_in_projects(
         ctx.obj,
-        lambda project: show_plan(
-            project,
-            options,
-            rendering,
-            out=out,
-            detailed=detailed_exitcode,
-            is_full=full,
-            writes_consents=write_consents,
-            reason=reason,
-            changed_since=None if ctx.obj.projects else changed_since,
-        ),
+        writing_refusals(work, sarif),
         form,
         changed_since=changed_since,
-        out=out,
+        files={"--out": out, "--sarif": sarif},
     )
 
 

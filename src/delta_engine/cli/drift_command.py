@@ -73,7 +73,7 @@ def drift(
                 project, options, rendering, path=out, fail_on=severity, is_recorded=record, is_full=full
             ),
             OutputForm.JSON if rendering is Format.JSON and out is None else OutputForm.TEXT,
-            out=out,
+            files={"--out": out},
         )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
 from enum import Enum
 from io import StringIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import typer
@@ -71,14 +72,14 @@ def run_in_projects(
     form: OutputForm = OutputForm.TEXT,
     *,
     changed_since: str | None = None,
-    out: Path | None = None,
+    files: Mapping[str, Path | None] = MappingProxyType({}),
 ) -> None:
     """Run a command in the project, or in each of those that `-p` names; exit with the most severe code.
 
     Args:
         form: how the results of several projects are printed.
         changed_since: a commit of git; only projects with files that changed since are taken.
-        out: the file that the command writes.
+        files: those that the command writes, by their options.
 
     Raises:
         ConfigError: a pattern matches no project, git does not know the commit, or the projects would write one file.
@@ -87,9 +88,10 @@ def run_in_projects(
         _exit([work(context).code])
         return
     folders = context.folders()
-    if out is not None and len(folders) > 1 and PLACEHOLDER not in str(out):
-        way_out = f"Name it by project: --out plans/{PLACEHOLDER}.json."
-        raise InvalidCommandError(f"each project would write {out}", way_out=way_out)
+    for option, file in files.items() if len(folders) > 1 else ():
+        if file is not None and PLACEHOLDER not in str(file):
+            way_out = f"Name it by project: {option} plans/{PLACEHOLDER}{file.suffix}."
+            raise InvalidCommandError(f"each project would write {file}", way_out=way_out)
     folders = _changed(folders, context, changed_since)
     context = replace(context, projects=(), backends=SharedBackends())
     results = [_run(context, folder, work, form) for folder in folders]

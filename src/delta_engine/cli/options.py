@@ -199,6 +199,10 @@ Full = Annotated[
         "reviewer must see.",
     ),
 ]
+Sarif = Annotated[
+    Path | None,
+    value("--sarif", "FILE", "Write refusals there as SARIF, so that a code host shows them at the lines."),
+]
 Json = Annotated[bool, flag("--json", help="Print one JSON document instead.")]
 CountsChecks = Annotated[
     bool,

@@ -6,7 +6,6 @@ section, whose heading may name owners for lines without any.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Final
 from delta_engine.actions import Align, Create, TablePlan
 from delta_engine.telemetry.visible import counted
 from delta_engine.tools.pull_requests.blocks import code_span
+from delta_engine.tools.pull_requests.repository import path_in, repository_root
 
 _PLACES: Final = (".github/CODEOWNERS", ".gitlab/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
 _LONGEST: Final = 3_000_000
@@ -37,19 +37,13 @@ class _Line:
 
 def owners_of(plan: TablePlan) -> dict[str, tuple[str, ...]]:
     """Return the code owners of what a plan creates and changes, by name; dropped securables have no file."""
-    root, lines = cache(_root), cache(lambda folder: [*_lines(_text(folder))])
+    root_of, lines = cache(repository_root), cache(lambda folder: [*_lines(_text(folder))])
     owners = {}
     for change in plan.changes:
         place = change.declared_at if isinstance(change, Create | Align) else None
-        file = Path(os.path.realpath(place.file)) if place else None
-        if file and (folder := root(file.parent)):
-            owners[str(change.name)] = _owners(lines(folder), file.relative_to(folder).as_posix())
+        if place and (root := root_of(Path(place.file).resolve().parent)):
+            owners[str(change.name)] = _owners(lines(root), path_in(root, place.file))
     return {name: each for name, each in owners.items() if each}
-
-
-def _root(folder: Path) -> Path | None:
-    """Return the root of the git repository with a folder; None outside of repositories."""
-    return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None)
 
 
 def owned(owners: Mapping[str, Sequence[str]]) -> str:

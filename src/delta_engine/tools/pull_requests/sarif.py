@@ -1,0 +1,99 @@
+"""What is wrong with models as SARIF 2.1.0, which code hosts show at the lines of the files.
+
+GitHub wants a location of every result (docs.github.com, "SARIF support for code scanning"), so a result without one is
+shown at the environment's configuration.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from delta_engine.errors import RefusedError, SourceLocation, engine_version
+from delta_engine.telemetry.logs import redacted
+from delta_engine.telemetry.visible import visible
+from delta_engine.tools.pull_requests.repository import path_in, repository_root
+
+_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+_MOST_RESULTS: Final = 5_000
+"""GitHub shows no more of one run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Something wrong at a line of a file.
+
+    Args:
+        rule: the name of the rule.
+        level: error, warning or note.
+        subject: the securable and column, which identify the result while lines move.
+    """
+
+    rule: str
+    level: str
+    message: str
+    subject: str
+    location: SourceLocation | None = None
+
+
+def refused_results(refusals: Iterable[RefusedError]) -> list[Result]:
+    """Return refusals as results; the topic of each error is its rule."""
+    return [
+        Result(
+            refusal.topic,
+            "error",
+            refusal.message,
+            ".".join(filter(None, (refusal.table, refusal.securable, refusal.column))),
+            refusal.location,
+        )
+        for refusal in refusals
+    ]
+
+
+def sarif(results: Sequence[Result], *, conf_file: Path, rules: Mapping[str, str]) -> str:
+    """Return the log with results, the first 5,000 of them.
+
+    Args:
+        conf_file: the configuration of the environment, for results without a place.
+        rules: what each rule of the results demands and the ways out, by name.
+    """
+    root = repository_root(conf_file.resolve().parent) or Path.cwd()
+    shown = results[:_MOST_RESULTS]
+    used = sorted({result.rule for result in shown})
+    driver = {
+        "name": "delta-engine",
+        "version": engine_version(),
+        "rules": [_rule(rule, rules.get(rule, "")) for rule in used],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(result, used.index(result.rule), root, conf_file) for result in shown],
+    }
+    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _rule(name: str, help_text: str) -> dict[str, object]:
+    rule: dict[str, object] = {"id": name, "shortDescription": {"text": name.replace("-", " ").capitalize()}}
+    return {**rule, "help": {"text": help_text}} if help_text else rule
+
+
+def _result(result: Result, rule_index: int, root: Path, conf_file: Path) -> dict[str, object]:
+    place = result.location or SourceLocation(str(conf_file))
+    message = visible(redacted(": ".join(filter(None, (result.subject, result.message)))))
+    identity = "\0".join((result.rule, result.subject, result.message))
+    region = {"startLine": max(1, place.line or 1)}
+    artifact = {"uri": quote(path_in(root, place.file)), "uriBaseId": "%SRCROOT%"}
+    return {
+        "ruleId": result.rule,
+        "ruleIndex": rule_index,
+        "level": result.level,
+        "message": {"text": message},
+        "locations": [{"physicalLocation": {"artifactLocation": artifact, "region": region}}],
+        "partialFingerprints": {"deltaEngine/v1": sha256(identity.encode()).hexdigest()},
+    }

@@ -1,0 +1,102 @@
+"""`--sarif`: refusals at the lines of the models, as code hosts read them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.projects.commandline import CommandLine
+
+CONFIG = (
+    "environment: dev\nbackend: {type: oss}\nmodels: {yaml: [models.yml]}\nstate_backend: {type: local}\n"
+)
+GOOD = """\
+tables:
+  - {catalog: dev, schema: silver, name: orders, columns: [{name: id, type: bigint}]}
+"""
+BAD = """\
+tables:
+  - catalog: dev
+    schema: silver
+    name: orders
+    columns:
+      - {name: id, type: bigint}
+      - {name: id, type: int}
+  - catalog: dev
+    schema: silver
+    name: customers
+    columns: [{name: id, type: int}, {name: id, type: int}]
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder `my data` in a git repository, with a configuration."""
+    folder = tmp_path / "my data"
+    (folder / "conf").mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    (folder / "conf" / "dev.yml").write_text(CONFIG)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def results_in(file: Path) -> list[dict[str, Any]]:
+    log = json.loads(file.read_text())
+    assert (log["version"], len(log["runs"])) == ("2.1.0", 1)
+    driver = log["runs"][0]["tool"]["driver"]
+    for result in log["runs"][0]["results"]:
+        assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+    results: list[dict[str, Any]] = log["runs"][0]["results"]
+    return results
+
+
+def place(result: dict[str, Any]) -> tuple[str, int]:
+    physical = result["locations"][0]["physicalLocation"]
+    assert physical["artifactLocation"]["uriBaseId"] == "%SRCROOT%"
+    return physical["artifactLocation"]["uri"], physical["region"]["startLine"]
+
+
+def test_refusals_of_models_have_their_lines(project: Path, delta_engine: CommandLine) -> None:
+    (project / "models.yml").write_text(BAD)
+    result = delta_engine("-e", "dev", "validate", "--sarif", "refusals.sarif")
+    assert result.code == 3
+    results = results_in(project / "refusals.sarif")
+    assert [place(each) for each in results] == [("my%20data/models.yml", 7), ("my%20data/models.yml", 11)]
+    assert all(each["level"] == "error" for each in results)
+    assert len({each["partialFingerprints"]["deltaEngine/v1"] for each in results}) == len(results)
+
+
+def test_a_refused_configuration_is_shown_at_its_file(project: Path, delta_engine: CommandLine) -> None:
+    (project / "models.yml").write_text(GOOD)
+    (project / "conf" / "dev.yml").write_text(CONFIG + "nonsense: 1\n")
+    assert delta_engine("-e", "dev", "plan", "--sarif", "refusals.sarif").code == 3
+    (result,) = results_in(project / "refusals.sarif")
+    assert place(result) == ("my%20data/conf/dev.yml", 5)
+
+
+def test_a_valid_project_has_no_results(project: Path, delta_engine: CommandLine) -> None:
+    (project / "models.yml").write_text(GOOD)
+    (project / "refusals.sarif").write_text("of before")
+    assert delta_engine("-e", "dev", "validate", "--sarif", "refusals.sarif").code == 0
+    assert results_in(project / "refusals.sarif") == []
+
+
+def test_several_projects_need_several_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name / "conf").mkdir(parents=True)
+        (tmp_path / name / "conf" / "dev.yml").write_text(CONFIG)
+        (tmp_path / name / "models.yml").write_text(GOOD)
+    monkeypatch.chdir(tmp_path)
+    refused = delta_engine("-e", "dev", "-p", "*", "validate", "--sarif", "x.sarif")
+    assert refused.code == 3
+    assert (
+        "each project would write x.sarif. Name it by project: --sarif plans/{project}.sarif."
+        in refused.stderr
+    )
+    assert delta_engine("-e", "dev", "-p", "*", "validate", "--sarif", "{project}.sarif").code == 0
+    assert results_in(tmp_path / "a.sarif") == results_in(tmp_path / "b.sarif") == []
