@@ -256,7 +256,7 @@ def _verify(
         run.recorder.warn(unverified)
         return frozenset(), unverified
     verified = recording.confirm((*changed, *others), reread)
-    return verified, "" if verified or not changed else NOT_SHOWN_YET
+    return verified, "" if verified else NOT_SHOWN_YET
 
 
 def _record_unchanged(

@@ -168,7 +168,7 @@ class RunReport:
         others: every function and policy of the plan, sorted by key.
         warnings: what the user should know.
         unsaved: why the deployment state could not be saved; empty if it was.
-        unverified: why no changed table is verified; empty if one is, or none was changed.
+        unverified: why nothing is verified that was read again; empty if something is, or nothing was read again.
         adopted: the tables that existed and that this run recorded first. No undo of the run can bring back what they
             were before it.
         consents: the entries of `conf/consents.yml` that allowed changes, with their reasons.
@@ -209,10 +209,15 @@ class RunReport:
         if self.status is RunStatus.UNCHANGED:
             return f"no changes{adopted}"
         resources = counted_resources(key.partition(".")[0] for key, _ in self.resources)
-        verified = f"{self.counts['verified']} verified"
+        return f"{resources}, {counted(self.counts['statements'], 'statement')}{self._verified}{adopted}"
+
+    @property
+    def _verified(self) -> str:
+        """How many resources a second read verified; empty if the run changed none that is read again."""
         if self.unverified:
-            verified = f"none is verified: {self.unverified}"
-        return f"{resources}, {counted(self.counts['statements'], 'statement')}; {verified}{adopted}"
+            return f"; none is verified: {self.unverified}"
+        number = self.counts["verified"]
+        return f"; {number} verified" if number or self.counts["created"] or self.counts["changed"] else ""
 
     @property
     def resources(self) -> Sequence[tuple[str, SchemaRun | ResourceRun | TableRun]]:

@@ -10,15 +10,16 @@ import pytest
 import sqlglot
 from jsonschema import Draft202012Validator
 
-from delta_engine.actions import Create, DropTable, TablePlan
+from delta_engine.actions import Align, Create, DropTable, TablePlan
+from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.run_view import print_report
 from delta_engine.config.settings import load_settings
 from delta_engine.errors import ConfigError, StatementError
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.outcomes import Outcome, OutcomeKind
+from delta_engine.execute.outcomes import Outcome, OutcomeKind, RunStatement
 from delta_engine.job import short_run_json
-from delta_engine.models import Column, ForeignKey, QualifiedName, Schema, Table
+from delta_engine.models import Column, ForeignKey, QualifiedName, Schema, Table, View
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.histories import RunHistory
 from delta_engine.orchestrate.orchestrator import plan_sync
@@ -267,3 +268,24 @@ def test_a_table_that_could_not_be_dropped_is_none_of_the_models() -> None:
     at = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
     frame = RunFrame(run_id="1", operation="sync", facts=FACTS, started_at=at, models=2)
     assert run_report(frame, plan, [outcome], end=RunEnd(at=at)).counts["unchanged"] == 2
+
+
+@pytest.mark.parametrize(
+    ("models", "end"),
+    [
+        ((View("dev", "gold", "v", "SELECT 1 AS a"),), "1 view, 1 statement"),
+        (
+            (orders(name="a"), View("dev", "gold", "v", "SELECT 1 AS a")),
+            "1 view, 1 table, 2 statements; 0 verified",
+        ),
+    ],
+)
+def test_no_end_counts_what_is_not_read_again(models: Sequence[Table | View], end: str) -> None:
+    """A comment of a view, and what schemas have, is applied without a second read."""
+    names = [model.qualified_name for model in models]
+    plan = TablePlan(tuple(Align(name, (SetTableComment("new", "old"),)) for name in names))
+    sent = (RunStatement(sql="COMMENT", seconds=0.1),)
+    outcomes = [Outcome(name=name, kind=OutcomeKind.CHANGED, runs=sent) for name in names]
+    at = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+    frame = RunFrame(run_id="1", operation="sync", facts=FACTS, started_at=at)
+    assert run_report(frame, plan, outcomes, end=RunEnd(at=at)).summary == end

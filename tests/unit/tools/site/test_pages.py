@@ -273,6 +273,8 @@ def test_a_view_page_says_its_columns_and_its_query() -> None:
     assert "From views/recent.sql" in text
     assert "SELECT id, customer_id, dev.ops.mask('as bought', '*') AS note FROM dev.silver.orders" in text
     assert "Schema mode" in text
+    assert "NameDescription" in text.replace("\n", "")
+    assert "NameTypeDescription" in Page(pages[ORDERS]).text.replace("\n", "")
     unread = Page(pages["schemas/dev.gold/views/unread.html"]).text
     assert "The engine cannot read its query, so it does not know what it reads." in unread
     assert "The engine does not know the columns that its query returns." in unread
