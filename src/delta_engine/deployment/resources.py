@@ -285,6 +285,7 @@ def with_renamed(
     renamed = _renamed(record, name)
     if present is not None:
         renamed = unfinished(name, present.failure, attempted=present.attempts, earlier=renamed)
+        renamed = replace(renamed, change=present.change or renamed.change)
     return {**left, resource_key(name): renamed}
 
 

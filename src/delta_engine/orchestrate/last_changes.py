@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
-from delta_engine.actions import AlignTable, Create, Reversal, TablePlan, reversal_of
+from delta_engine.actions import Align, AlignTable, Create, Reversal, TablePlan, reversal_of
 from delta_engine.aspects import former_name
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, ViewName
 from delta_engine.ownership.recorded import AnyRecord, LastChange, is_of_table, resource_key
 from delta_engine.state.table_queries import TableVersionReader
 
@@ -43,6 +44,7 @@ def last_changes(
     before |= {
         key: change.version for key, change in unfinished.items() if change and change.version is not None
     }
+    former = {key: name for align in plan.alignments for key, name in _former_view(align, records)}
     created = {resource_key(change.name) for change in plan.changes if isinstance(change, Create)}
     return {
         key: LastChange(
@@ -52,6 +54,7 @@ def last_changes(
             needs_restore=key.partition(".")[2] in lossy,
             version=before.get(key.partition(".")[2]),
             undoes=undoes,
+            former=former.get(key),
         )
         for key in map(resource_key, plan.changed_names())
     }
@@ -64,6 +67,17 @@ def _needs_restore(align: AlignTable) -> bool:
 def _present_name(align: AlignTable) -> QualifiedName:
     former = former_name(align)
     return former if isinstance(former, QualifiedName) else align.table
+
+
+def _former_view(align: Align[Any], records: Mapping[str, AnyRecord]) -> Iterator[tuple[str, str]]:
+    """Yield the key and the name of before of a view that the run, or one that did not finish, renames."""
+    if isinstance(align.name, ViewName):
+        key, former = resource_key(align.name), former_name(align)
+        record = records.get(key)
+        begun = record.change if record is not None and record.is_half_done else None
+        name = str(former) if former is not None else begun.former if begun is not None else None
+        if name is not None:
+            yield key, name
 
 
 def _unfinished(table: QualifiedName, records: Mapping[str, AnyRecord]) -> LastChange | None:

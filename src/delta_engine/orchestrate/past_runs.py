@@ -61,8 +61,11 @@ class PastRun:
         """Return the record of a securable before the run, if there was one; the run may have renamed it."""
         recorded = self.before.resources.get(key)
         after = self.after.resources[key]
-        if recorded is not None or not is_of_table(after):
+        if recorded is not None:
             return recorded
+        if not is_of_table(after):
+            former = after.change.former if after.change is not None else None
+            return self.before.resources.get(f"{after.kind}.{former.lower()}") if former else None
         table_id = after.delta_table_id
         gone = self.removed.values()
         return next((record for record in gone if record.delta_table_id == table_id is not None), None)

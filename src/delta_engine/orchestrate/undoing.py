@@ -17,7 +17,7 @@ from delta_engine.deployment.recorded_models import with_recorded_grants
 from delta_engine.drift.commit_paths import renames
 from delta_engine.drift.renames import with_former_names
 from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
-from delta_engine.models import QualifiedName, Securable, SecurableName, Table, subject
+from delta_engine.models import QualifiedName, Securable, SecurableName, Table, View, ViewName, subject
 from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import observe, with_statuses
@@ -204,9 +204,15 @@ class _RunChange:
 
     @property
     def other(self) -> Other | None:
-        """The schema, function or policy as it was declared, also if the run has dropped it."""
+        """The schema, function, policy or view as it was declared, also if the run has dropped it."""
         is_gone = self.after is None and self.now is None
         before = self.before.declared if self.before is not None and (self.is_last or is_gone) else None
+        if (
+            isinstance(before, View)
+            and isinstance(self.name, ViewName)
+            and before.qualified_name != self.name
+        ):
+            return replace(before, renamed_from=(self.name.name,))
         return None if isinstance(before, Table) else before
 
     @property
@@ -237,10 +243,17 @@ class _RunChange:
         elif not self.is_last:
             yield _changed_since(self.name, self.later.run if self.later else None)
         elif not (_is_applied(self.before) or self.created or self.name.is_container):
-            yield _refusal(self.name, "no run had recorded it before, and what it was is not known")
+            yield _unknown_before(self.name)
         elif why := self.why_not_dropped(capabilities):
             reason = f"the run created it, and the backend {capabilities.name} drops no tables: {why}"
             yield _refusal(self.name, reason)
+
+
+def _unknown_before(name: SecurableName) -> RefusedError:
+    if isinstance(name, ViewName):  # that an older engine may have renamed
+        reason = "no run had recorded it under this name before"
+        return _refusal(name, reason, "If the run renamed it, rename it back in its model, and sync.")
+    return _refusal(name, "no run had recorded it before, and what it was is not known")
 
 
 def _changed_since(name: SecurableName, run: str | None) -> RefusedError:

@@ -72,6 +72,7 @@ class LastChange(OpenStruct, frozen=True, kw_only=True):
         needs_restore: whether the run lost or changed values, so that only RESTORE undoes it.
         version: Delta's version of the table before such a run; None if it is unknown.
         undoes: the run that it undoes; None for a sync or a revert.
+        former: the name from which the run renamed a view; None if it did not. Tables have an id.
     """
 
     run: str
@@ -80,6 +81,7 @@ class LastChange(OpenStruct, frozen=True, kw_only=True):
     needs_restore: bool = False
     version: Count | None = None
     undoes: str | None = None
+    former: str | None = None
 
 
 class Kept(Generic[Model_co]):

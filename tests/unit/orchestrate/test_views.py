@@ -598,10 +598,65 @@ def test_a_renamed_view_keeps_its_rights(project: CatalogProject) -> None:
     assert project.catalog.user_views["dev.gold.income"].grants == {"analysts": ("SELECT",)}
     assert not [sql for sql in project.catalog.statements if sql.startswith("DROP")]
     require_nothing_to_do(project)
+
+
+RENAMED_VIEW = Models(
+    views=VIEWS.replace("name: revenue\n", "name: income\n    renamed_from: revenue\n")
+    .replace("gold.revenue WHERE", "gold.income WHERE")
+    .replace("domain: sales", "domain: money")
+)
+RENAMES_BACK = "ALTER VIEW `dev`.`gold`.`income` RENAME TO `dev`.`gold`.`revenue`"
+
+
+def test_an_undo_gives_a_renamed_view_its_former_name(project: CatalogProject) -> None:
+    project.sync()
+    declare(project, RENAMED_VIEW)
+    project.sync()
     ran = len(project.catalog.statements)
-    undone = project.run(f"undo --yes {CONSENTS}")  # no id tells that it is the same view
-    assert (undone.code, "view dev.gold.income: no run had recorded it before" in undone.stderr) == (3, True)
-    assert len(project.catalog.statements) == ran
+    undone = project.run("undo --yes")
+    assert undone.code == 0, undone.stderr
+    assert RENAMES_BACK in project.catalog.statements[ran:]
+    assert sorted(project.catalog.user_views) == [VIEW, READER]
+    require_everything(project.catalog)
+    assert "view.dev.gold.income" not in project.run("state list").stdout
+    declare(project, Models())
+    require_nothing_to_do(project)
+    again = project.run("undo --yes")  # of the undo
+    assert again.code == 0, again.stderr
+    assert sorted(project.catalog.user_views) == ["dev.gold.income", READER]
+    declare(project, RENAMED_VIEW)
+    require_nothing_to_do(project)
+
+
+def test_an_undo_gives_a_view_its_name_that_a_killed_run_renamed(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.sync()
+    declare(project, RENAMED_VIEW)
+    assert is_killed(project, monkeypatch, 1, "sync --yes")
+    assert sorted(project.catalog.user_views) == ["dev.gold.income", READER]
+    project.sync()
+    require_nothing_to_do(project)
+    undone = project.run("undo --yes")
+    assert undone.code == 0, undone.stderr
+    assert sorted(project.catalog.user_views) == [VIEW, READER]
+    require_everything(project.catalog)
+    declare(project, Models())
+    require_nothing_to_do(project)
+
+
+def test_the_undo_of_an_older_engine_s_rename_says_how_to_rename_back(project: CatalogProject) -> None:
+    project.sync()
+    declare(project, RENAMED_VIEW)
+    project.sync()
+    document = next((project.config.parent.parent / ".delta-engine" / "state").glob("*.state.json"))
+    text = document.read_text()
+    assert '"former": "dev.gold.revenue"' in text
+    document.write_text(re.sub(r',\s*"former": "dev.gold.revenue"', "", text))
+    refused = project.run("undo --yes")
+    assert refused.code == 3
+    assert "view dev.gold.income: no run had recorded it under this name before" in refused.stderr
+    assert "If the run renamed it, rename it back in its model, and sync" in refused.stderr
 
 
 def test_a_reviewed_plan_is_applied_and_a_stale_one_refused(project: CatalogProject) -> None:
