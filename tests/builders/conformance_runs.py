@@ -9,7 +9,7 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.orchestrate.backend import Backend, databricks_backend
 from delta_engine.tools.conformance.report import ConformanceReport, GroupReport, ProbeReport
-from delta_engine.tools.conformance.run import ConformanceRun, Prepared, SuiteProgress, prepare
+from delta_engine.tools.conformance.run import ConformanceRun, Prepared, prepare
 from delta_engine.tools.conformance.statement_log import StatementLog
 from tests.fakes.conformance_platform import TARGET, ConformancePlatform
 
@@ -41,7 +41,7 @@ class Rig:
     capabilities: Capabilities = DATABRICKS
     external_location: str = LOCATION
     clock: Clock = field(default_factory=Clock)
-    progress: list[SuiteProgress] = field(default_factory=list)
+    progress: list[tuple[int, int, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.log = StatementLog(self.clock.seconds)
@@ -71,7 +71,7 @@ class Rig:
             log=self.log,
             prepared=prepared,
             control=self.control,
-            on_progress=self.progress.append,
+            on_progress=lambda *progress: self.progress.append(progress),
             now=lambda: STARTED,
         )
         return run.run()

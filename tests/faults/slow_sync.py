@@ -67,8 +67,8 @@ def sync(folder: Path, models: Sequence[Table] = MODELS) -> None:
     view = TerminalView(environment="test")
     with open_run(engine(folder), "sync") as run:
         planned = plan_sync(run, models)
-        with view.applying(planned.plan) as shown:
-            applied = apply_planned(run, planned, shown.on_outcome, shown.control)
+        with view.applying(planned.plan) as (control, on_outcome):
+            applied = apply_planned(run, planned, on_outcome, control)
         view.show_report(applied.report)
         applied.result()
 

@@ -26,7 +26,8 @@ from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
-from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
+from delta_engine.orchestrate.undoing import plan_undo
+from delta_engine.plan_files.document import Options
 from delta_engine.state.states import TableState
 from tests.builders.deployment import deployment_over
 from tests.builders.engines import engine_over
@@ -145,14 +146,14 @@ class Warehouse:
         self.life.is_over = False
         engine = self._engine(runner)
         with open_run(engine, "undo") as run:
-            planned = plan_undo(engine, run.loaded, UndoRequest(skips_refused=True)).planned
+            planned = plan_undo(engine, run.loaded, Options(skips_refused=True))
             raise_all(planned.refusals)
             apply_planned(run, planned, control=_without_waits()).result()
 
     def judged(self) -> tuple[set[str], set[str]]:
         """Return the keys of the tables that an undo of the last run would bring back, and that it would refuse."""
         engine = self._engine(None)
-        planned = plan_undo(engine, engine.deployment.peek_replayed(), UndoRequest()).planned
+        planned = plan_undo(engine, engine.deployment.peek_replayed(), Options())
         brought_back = {model.key for model in planned.models}
         return brought_back, {str(refusal.table).lower() for refusal in planned.refusals}
 

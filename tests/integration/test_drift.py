@@ -315,13 +315,11 @@ def test_the_query_of_lineage_runs_on_its_documented_columns(spark: SparkSession
     runner = RecordingSqlRunner(lambda sql: SparkSqlRunner(spark).run(sql.replace("system.access.", "")))
     since = datetime(2026, 3, 1, 9, tzinfo=timezone.utc)
     reader, table = LineageReader(runner), "dev.silver.orders"
-    recent = reader.read((), {table: {"note"}}, since=since, limit=1)
-    assert [(read.entity, read.at.isoformat()) for read in recent.reads] == [
-        ("", "2026-03-03T10:00:00+00:00")
-    ]
-    assert recent.left_out == 1
-    recent = reader.read({table}, {table: {"note"}}, since=since, limit=9)
-    assert [(read.column, read.entity, read.at.day) for read in recent.reads] == [
+    recent, left_out = reader.read((), {table: {"note"}}, since=since, limit=1)
+    assert [(read.entity, read.at.isoformat()) for read in recent] == [("", "2026-03-03T10:00:00+00:00")]
+    assert left_out == 1
+    recent, left_out = reader.read({table}, {table: {"note"}}, since=since, limit=9)
+    assert [(read.column, read.entity, read.at.day) for read in recent] == [
         (None, "JOB JOB", 4),
         (None, "", 3),
         ("note", "", 3),

@@ -22,7 +22,8 @@ from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
-from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
+from delta_engine.orchestrate.undoing import plan_undo
+from delta_engine.plan_files.document import Options
 from delta_engine.state.states import TableState
 from tests.builders.deployment import deployment_over
 from tests.builders.engines import engine_over
@@ -83,7 +84,7 @@ class Orders:
     def undo(self) -> None:
         engine = self.engine()
         with open_run(engine, "undo") as run:
-            planned = plan_undo(engine, run.loaded, UndoRequest()).planned
+            planned = plan_undo(engine, run.loaded, Options())
             raise_all(planned.refusals)
             apply_planned(run, planned).result()
 

@@ -21,7 +21,8 @@ from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import find_drift, plan_revert, plan_sync, record_accepted
 from delta_engine.orchestrate.runs import OpenRun, PlannedRun, open_run
-from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
+from delta_engine.orchestrate.undoing import plan_undo
+from delta_engine.plan_files.document import Options
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.histories import (
     FACETS,
@@ -129,7 +130,7 @@ def _run(
 
 
 def _undo(run: OpenRun) -> PlannedRun:
-    return plan_undo(run.environment, run.loaded, UndoRequest(skips_refused=True)).planned
+    return plan_undo(run.environment, run.loaded, Options(skips_refused=True))
 
 
 def _accept(world: World, *, is_merged: bool) -> None:

@@ -24,7 +24,8 @@ from delta_engine.models.types import AtomicType
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.runs import OpenRun, PlannedRun, open_run
-from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
+from delta_engine.orchestrate.undoing import plan_undo
+from delta_engine.plan_files.document import Options
 from delta_engine.sql.text import sql_data_type
 from delta_engine.state.states import TableState
 from delta_engine.validation.validator import PlanValidator
@@ -374,7 +375,7 @@ def undone(world: World, former: Table, dice: Dice) -> str:
     """Undo the last run, killed and continued; return how it ended."""
 
     def plan(run: OpenRun) -> PlannedRun:
-        return plan_undo(run.environment, run.loaded, UndoRequest()).planned
+        return plan_undo(run.environment, run.loaded, Options())
 
     try:
         ended = ran(world, former, plan, dice.fault())

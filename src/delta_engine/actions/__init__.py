@@ -130,6 +130,8 @@ _RESTORED: Final = frozenset(
 class Action(Protocol):
     """An immutable instruction that changes one facet of a securable."""
 
+    __slots__ = ()
+
     @property
     def phase(self) -> Phase:
         """The phase in which it runs."""

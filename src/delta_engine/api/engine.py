@@ -38,7 +38,7 @@ from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, make_project
 from delta_engine.orchestrate.reviewed_plans import make_plan_file
 from delta_engine.orchestrate.runs import Environment
-from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
+from delta_engine.orchestrate.undoing import plan_undo, undo_note, undo_of
 from delta_engine.plan_files.document import Options
 from delta_engine.report.run_report import RunReport
 from delta_engine.state.catalog_reader import Other
@@ -368,9 +368,8 @@ class Engine:
         with self._speaking():
             project, environment = self._opened(request)
             state = environment.deployment.peek_replayed()
-            undo_plan = plan_undo(environment, state, UndoRequest.of(options))
-            options = options.undoing(undo_plan.past.run)
-            planned = undo_plan.planned
+            planned = plan_undo(environment, state, options)
+            options = options.undoing(undo_of(planned).run)
             file = None if planned.refusals else make_plan_file(project, environment, planned, options)
         return Plan(
             planned=planned,
@@ -378,7 +377,7 @@ class Engine:
             file=file,
             environment=self.environment,
             models=len(project.selectable),
-            note=undo_plan.note,
+            note=undo_note(planned),
         )
 
     def _speaking(self) -> AbstractContextManager[None]:

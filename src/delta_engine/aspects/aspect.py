@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from operator import eq
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from typing_extensions import TypeVar as DefaultTypeVar
 
@@ -35,6 +35,8 @@ from delta_engine.sql.text import sql_path
 from delta_engine.state.states import SchemaState, SecurableState, TableState
 
 _T = TypeVar("_T")
+_Desired = TypeVar("_Desired")
+_Observed = TypeVar("_Observed")
 _Model = DefaultTypeVar("_Model", bound=Securable, default=Table)
 _State = DefaultTypeVar("_State", bound=SecurableState, default=TableState)
 
@@ -205,21 +207,23 @@ SchemaAspect: TypeAlias = Aspect[SomeAction, Schema, SchemaState]
 """An aspect of schemas alone."""
 
 
-class ValueAction(Action, Protocol):
-    """An action that changes one value."""
+@dataclass(frozen=True, slots=True)
+class ValueAction(Action, Generic[_Desired, _Observed]):
+    """An action that gives a value of the catalog the model's value; each kind has its class, phase and hazards."""
 
-    def __init__(self, desired: Any, observed: Any) -> None: ...
+    desired: _Desired
+    observed: _Observed
 
-    @property
-    def desired(self) -> Any:
-        """The model's value."""
+    def __post_init__(self) -> None:
+        if self.is_no_op():
+            raise ValueError(f"{type(self).__name__}: the value is {self.desired} already")
 
-    @property
-    def observed(self) -> Any:
-        """The catalog's value."""
+    def is_no_op(self) -> bool:
+        """Whether the catalog has the value already."""
+        return self.desired == self.observed
 
 
-SomeValueAction = TypeVar("SomeValueAction", bound=ValueAction)
+SomeValueAction = TypeVar("SomeValueAction", bound=ValueAction[Any, Any])
 
 
 def value_aspect(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import ALTER_TABLE, SharedAspect, takes_manage, value_aspect
+from delta_engine.aspects.aspect import ALTER_TABLE, SharedAspect, ValueAction, takes_manage, value_aspect
 from delta_engine.aspects.comparison import Owned, OwnedState
 from delta_engine.aspects.facet import FILLED_TEXT, Facet
 from delta_engine.backends.capabilities import Feature
@@ -15,18 +14,12 @@ from delta_engine.models import Part
 from delta_engine.sql.governance import sql_set_owner
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeOwner:
+class ChangeOwner(ValueAction[str, str | None]):
     """Change the owner. The old owner loses an owner's rights."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.CHANGE_OWNER
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
-    desired: str
-    observed: str | None
-
-    def __post_init__(self) -> None:
-        if self.desired == self.observed:
-            raise ValueError(f"{self.desired} is the owner already")
 
 
 FACET: Facet[Owned, OwnedState, str | None] = Facet(

@@ -6,12 +6,12 @@ Compared if the model names a setting. An object without a setting inherits from
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, Literal
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, takes_manage, takes_modify, value_aspect
+from delta_engine.aspects.aspect import Aspect, ValueAction, takes_manage, takes_modify, value_aspect
 from delta_engine.aspects.facet import Facet, Form
 from delta_engine.backends.capabilities import Feature
 from delta_engine.models import OPTIMIZATION_SETTINGS, Part, Schema, Table
@@ -22,18 +22,12 @@ _INHERIT: Final = "inherit"
 """The setting of an object without a setting, and of a new object."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangePredictiveOptimization:
+class ChangePredictiveOptimization(ValueAction[str, str | None]):
     """Enable or disable predictive optimization, or inherit it again."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.SET_TABLE_PROPERTIES
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
-    desired: str
-    observed: str | None
-
-    def __post_init__(self) -> None:
-        if self.desired == self.observed:
-            raise ValueError(f"the setting is {self.desired} already")
 
 
 def _own(setting: str | None) -> str | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
@@ -85,32 +84,24 @@ def reads(action: GrantPrivileges | RevokePrivileges) -> bool:
     return not _READS.isdisjoint(action.privileges)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DirectedActions:
-    """The actions of a table by what they do to its protection.
+def directed_actions(align: AlignTable) -> tuple[list[Action], list[Action], list[Action]]:
+    """Divide the actions of a table by what they do to its protection.
 
-    Args:
-        first: those that strengthen it, with what they may need, such as added columns, or other clustering.
-        swaps: those whose direction is unknown.
-        rest: all others.
+    Returns:
+        Those that strengthen it, with what they may need, such as added columns, or other clustering; those whose
+        direction is unknown; all others.
     """
-
-    first: tuple[Action, ...]
-    swaps: tuple[Action, ...]
-    rest: tuple[Action, ...]
-
-    @classmethod
-    def of(cls, align: AlignTable) -> DirectedActions:
-        """Divide the actions of a table."""
-        parts: dict[str, list[Action]] = {"first": [], "swaps": [], "rest": []}
-        drops_first = _drops_any(align) and not needed_before_drops(align)
-        last = Phase.DROP_COLUMNS if drops_first else Phase.SET_TAGS
-        for action in align.actions:
-            way = None if isinstance(action, _DROPS) else direction(action)
-            is_early = PHASE_ORDER[action.phase] <= PHASE_ORDER[last]
-            is_first = way is Direction.STRENGTHENS or (way is None and is_early)
-            parts["swaps" if way is Direction.UNKNOWN else "first" if is_first else "rest"].append(action)
-        return cls(**{name: tuple(actions) for name, actions in parts.items()})
+    first: list[Action] = []
+    swaps: list[Action] = []
+    rest: list[Action] = []
+    drops_first = _drops_any(align) and not needed_before_drops(align)
+    last = Phase.DROP_COLUMNS if drops_first else Phase.SET_TAGS
+    for action in align.actions:
+        way = None if isinstance(action, _DROPS) else direction(action)
+        is_early = PHASE_ORDER[action.phase] <= PHASE_ORDER[last]
+        is_first = way is Direction.STRENGTHENS or (way is None and is_early)
+        (swaps if way is Direction.UNKNOWN else first if is_first else rest).append(action)
+    return first, swaps, rest
 
 
 def needed_before_drops(align: AlignTable) -> tuple[Action, ...]:

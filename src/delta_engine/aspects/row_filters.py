@@ -14,6 +14,7 @@ from delta_engine.aspects.aspect import (
     Change,
     CreateClauses,
     RenderContext,
+    ValueAction,
     takes_manage,
 )
 from delta_engine.aspects.comparison import Comparison
@@ -30,18 +31,12 @@ from delta_engine.sql.governance import (
 from delta_engine.state.states import TableState
 
 
-@dataclass(frozen=True, slots=True)
-class SetRowFilter:
+class SetRowFilter(ValueAction[RowFilter, RowFilter | None]):
     """Set or replace the row filter. Readers see other rows than before."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.CHANGE_ROW_FILTERS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
-    desired: RowFilter
-    observed: RowFilter | None
-
-    def __post_init__(self) -> None:
-        if self.desired == self.observed:
-            raise ValueError("the table has this row filter already")
 
 
 @dataclass(frozen=True, slots=True)

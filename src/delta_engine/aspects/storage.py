@@ -13,7 +13,14 @@ from typing import ClassVar, Final, TypeAlias
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, CreateClauses, RenderContext, takes_ownership
+from delta_engine.aspects.aspect import (
+    Aspect,
+    Change,
+    CreateClauses,
+    RenderContext,
+    ValueAction,
+    takes_ownership,
+)
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import FILLED_TEXT, Facet
 from delta_engine.aspects.protection import protection
@@ -31,18 +38,16 @@ RETURNS_FOR_DAYS: Final = 14
 _ICEBERG_READS: Final = "delta.universalFormat.enabledFormats"
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeLocation:
+class ChangeLocation(ValueAction[str | None, str | None]):
     """Move the files of a table to another location, which no platform does. None is a managed table."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.CHANGE_CLUSTERING
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
-    desired: str | None
-    observed: str | None
 
-    def __post_init__(self) -> None:
-        if is_same_location(self.desired, self.observed):
-            raise ValueError("the table is there already")
+    def is_no_op(self) -> bool:
+        """Whether the files are there already."""
+        return is_same_location(self.desired, self.observed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ None in a schema's model means unmanaged.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
@@ -15,6 +14,7 @@ from delta_engine.aspects.aspect import (
     Aspect,
     CreateClauses,
     SchemaAspect,
+    ValueAction,
     takes_manage,
     takes_modify,
     value_aspect,
@@ -26,32 +26,20 @@ from delta_engine.sql.tables import sql_set_comment
 from delta_engine.state.states import SchemaState, TableState
 
 
-@dataclass(frozen=True, slots=True)
-class SetTableComment:
+class SetTableComment(ValueAction[str, str]):
     """Set or clear the table's comment."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.SET_TABLE_COMMENT
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
-    desired: str
-    observed: str
-
-    def __post_init__(self) -> None:
-        if self.desired == self.observed:
-            raise ValueError("the table already has this comment")
 
 
-@dataclass(frozen=True, slots=True)
-class SetSchemaComment:
+class SetSchemaComment(ValueAction[str, str]):
     """Set or clear the schema's comment."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.SET_TABLE_COMMENT
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
-    desired: str
-    observed: str
-
-    def __post_init__(self) -> None:
-        if self.desired == self.observed:
-            raise ValueError("the schema has this comment already")
 
 
 def _diff(comparison: Comparison) -> Iterable[SetTableComment]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_ownership
+from delta_engine.aspects.aspect import Aspect, Change, RenderContext, ValueAction, takes_ownership
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import FORMER_TABLE_NAMES, Facet
 from delta_engine.backends.capabilities import Capabilities, Feature, RenameTarget
@@ -18,18 +17,16 @@ from delta_engine.sql.text import sql_name, sql_path
 from delta_engine.state.states import TableState
 
 
-@dataclass(frozen=True, slots=True)
-class RenameTable:
+class RenameTable(ValueAction[QualifiedName, QualifiedName]):
     """Rename a table within its schema. Readers of the former name fail afterwards."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.RENAME_TABLE
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
-    desired: QualifiedName
-    observed: QualifiedName
 
-    def __post_init__(self) -> None:
-        if self.desired.key == self.observed.key:
-            raise ValueError("the table has this name already")
+    def is_no_op(self) -> bool:
+        """Whether the names differ at most in case."""
+        return self.desired.key == self.observed.key
 
 
 def _diff(comparison: Comparison) -> Iterable[RenameTable]:

@@ -15,7 +15,14 @@ import msgspec
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_manage, value_aspect
+from delta_engine.aspects.aspect import (
+    Aspect,
+    Change,
+    RenderContext,
+    ValueAction,
+    takes_manage,
+    value_aspect,
+)
 from delta_engine.aspects.changed_models import with_column
 from delta_engine.aspects.column_comments import ColumnComment
 from delta_engine.aspects.comparison import Comparison, bare_column
@@ -59,18 +66,16 @@ from delta_engine.sql.views import (
 from delta_engine.state.view_states import ViewState
 
 
-@dataclass(frozen=True, slots=True)
-class RenameView:
+class RenameView(ValueAction[ViewName, ViewName]):
     """Rename a view within its schema. Readers of the former name fail afterwards."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.RENAME_TABLE
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
-    desired: ViewName
-    observed: ViewName
 
-    def __post_init__(self) -> None:
-        if self.desired.key == self.observed.key:
-            raise ValueError("the view has this name already")
+    def is_no_op(self) -> bool:
+        """Whether the names differ at most in case."""
+        return self.desired.key == self.observed.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +100,11 @@ class AlterViewQuery:
             raise ValueError(f"{self.desired.qualified_name} has this query already")
 
 
-@dataclass(frozen=True, slots=True)
-class SetSchemaMode:
+class SetSchemaMode(ValueAction[SchemaMode, SchemaMode | None]):
     """Change what a view does when the columns that it reads change."""
 
+    __slots__ = ()
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
-    desired: SchemaMode
-    observed: SchemaMode | None
-
-    def __post_init__(self) -> None:
-        if self.desired is self.observed:
-            raise ValueError("the view has this schema mode already")
 
     @property
     def phase(self) -> Phase:
@@ -114,18 +113,12 @@ class SetSchemaMode:
         return Phase.BEGIN_EVOLUTION if is_first else Phase.CHANGE_SCHEMA_MODE
 
 
-@dataclass(frozen=True, slots=True)
-class SetViewComment:
+class SetViewComment(ValueAction[str, str]):
     """Set or clear the comment of a view."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.SET_TABLE_COMMENT
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
-    desired: str
-    observed: str
-
-    def __post_init__(self) -> None:
-        if self.desired == self.observed:
-            raise ValueError("the view has this comment already")
 
 
 @dataclass(frozen=True, slots=True)

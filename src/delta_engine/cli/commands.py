@@ -59,7 +59,7 @@ from delta_engine.orchestrate.planning import draft_unlocked
 from delta_engine.orchestrate.project import Project, load_project
 from delta_engine.orchestrate.reviewed_plans import make_plan_file, write_plan_file
 from delta_engine.orchestrate.runs import Environment, PlannedRun, open_run
-from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
+from delta_engine.orchestrate.undoing import plan_undo, undo_note, undo_of
 from delta_engine.plan_files.codec import read_plan_file
 from delta_engine.plan_files.document import Options
 from delta_engine.report.drift_text import drift_lines, drift_text, summary
@@ -208,18 +208,17 @@ def undo_run(
     """
     out = out_file(out, context)
     project, environment = _open_project(context, options, tables=())
-    request = UndoRequest.of(options)
     if not (dry_run or out):
         name, models = project.settings.environment, len(project.selectable)
         view = TerminalView(environment=name, models=models, yes=yes, as_json=as_json, is_full=is_full)
-        undo(environment, request, view)
+        undo(environment, options, view)
         return Ended("", ExitCode.DONE)
     with status("reading the catalog …"):
-        undo_plan = plan_undo(environment, environment.deployment.peek_replayed(), request)
-    print_note(undo_plan.note)
-    options = options.undoing(undo_plan.past.run)
+        planned = plan_undo(environment, environment.deployment.peek_replayed(), options)
+    print_note(undo_note(planned))
+    options = options.undoing(undo_of(planned).run)
     rendering = Rendering.JSON if as_json else Rendering.SQL if dry_run else Rendering.TREE
-    return _shown(project, environment, undo_plan.planned, options, rendering, out=out, is_full=is_full)
+    return _shown(project, environment, planned, options, rendering, out=out, is_full=is_full)
 
 
 def print_drift(
@@ -281,12 +280,12 @@ def accept_drift(context: Context, options: Options, *, yes: bool) -> None:
         for sentence in (*renamed_notes(drifted), *replaced_edits(project, drifted)):
             print_note(sentence)
         confirm("Take this into the models?", yes=yes)
-        edited = edit_project(project, drifted, print_note)
-        for path in edited.files:
+        files, instructions = edit_project(project, drifted, print_note)
+        for path in files:
             say(f"updated: {path}")
-        if edited.instructions:
+        if instructions:
             say("to edit by hand, because the engine does not edit Python models:")
-        for line in edited.instructions:
+        for line in instructions:
             say(line)
         record_accepted(run, drifted)
     say(

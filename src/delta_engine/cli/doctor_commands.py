@@ -24,7 +24,7 @@ from delta_engine.telemetry.logs import logs_json_lines
 from delta_engine.telemetry.visible import counted
 from delta_engine.tools.conformance.page import conformance_html
 from delta_engine.tools.conformance.report import CheckStatus, ConformanceReport, RunOutcome
-from delta_engine.tools.conformance.run import ConformanceRun, Prepared, SuiteProgress, prepare
+from delta_engine.tools.conformance.run import ConformanceRun, Prepared, prepare
 from delta_engine.tools.conformance.statement_log import StatementLog
 from delta_engine.tools.doctor.examination import examine
 from delta_engine.tools.doctor.report import (
@@ -124,20 +124,18 @@ def _question(prepared: Prepared) -> str:
 
 
 @contextmanager
-def _progress_shown() -> Iterator[Callable[[SuiteProgress], object]]:
+def _progress_shown() -> Iterator[Callable[[int, int, str], object]]:
     """Show the progress of a run: a bar on a terminal, a line for each part elsewhere."""
     console = stderr_console()
     if logs_json_lines():
-        yield lambda _progress: None
+        yield lambda _done, _total, _what: None
     elif not console.is_terminal:
-        yield lambda progress: say(f"[{progress.done}/{progress.total}] {progress.what}", err=True)
+        yield lambda done, total, what: say(f"[{done}/{total}] {what}", err=True)
     else:
         columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
         with Bar(*columns, console=console, transient=True) as bar:
             task = bar.add_task("", total=None)
-            yield lambda progress: bar.update(
-                task, total=progress.total, completed=progress.done, description=progress.what
-            )
+            yield lambda done, total, what: bar.update(task, total=total, completed=done, description=what)
 
 
 def _report_files(folder: Path, run_id: str) -> tuple[Path, Path]:

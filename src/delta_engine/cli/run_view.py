@@ -151,7 +151,7 @@ class TerminalView(RunView):
                 )
                 display.enter_context(refreshed)
                 display.enter_context(printing_above(console))
-            yield ApplyView(on_outcome=on_outcome, control=control)
+            yield control, on_outcome
 
     def show_report(self, report: RunReport) -> None:
         """Print what the run did."""

@@ -46,8 +46,8 @@ from delta_engine.aspects.function_definition import ReplaceFunction
 from delta_engine.aspects.grants import GrantPrivileges, RevokePrivileges
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.protection_changes import (
-    DirectedActions,
     Direction,
+    directed_actions,
     direction,
     directions_within,
     is_out_of_order,
@@ -338,15 +338,15 @@ def _table(
 
 def _directed(align: AlignTable, staging: Staging, renderer: _Renderer) -> _StagedTable:
     """Return a table whose statements come by what they do to its protection."""
-    parts = DirectedActions.of(align)
+    strengthening, undirected, others = directed_actions(align)
     first, rest = (
         tuple(renderer.alignment(align.name, actions, align.is_streaming))
-        for actions in (parts.first, parts.rest)
+        for actions in (strengthening, others)
     )
     stages = {**staging.stages(align.name, rest), **staging.stages(align.name, first, Stage.PROTECT)}
     swaps = {
         place_of(align.name.key, action): tuple(renderer.alignment(align.name, (action,), align.is_streaming))
-        for action in parts.swaps
+        for action in undirected
     }
     return _StagedTable(name=align.name, operation=Operation.ALTER, stages=stages, swaps=swaps)
 

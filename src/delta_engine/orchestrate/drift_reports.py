@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -148,18 +148,13 @@ def replaced_edits(project: Project, drifted: Sequence[ComparedResource]) -> Ite
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditedProject:
-    """The edited files, and how to edit the models that the engine cannot edit."""
-
-    files: tuple[Path, ...]
-    instructions: tuple[str, ...]
-
-
 def edit_project(
     project: Project, drifted: Sequence[ComparedResource], notify: Callable[[str], None]
-) -> EditedProject:
+) -> tuple[tuple[Path, ...], list[str]]:
     """Edit YAML models so that they declare drift.
+
+    Returns:
+        The edited files, and how to edit the models that the engine cannot edit.
 
     Raises:
         InvalidModelError, RefusalGroup: the models would be refused afterwards; nothing was edited.
@@ -179,10 +174,7 @@ def edit_project(
     raise_all(_broken_models(project, edits))
     files = edit_models([edit for edit in edits if is_editable(edit)], project.settings)
     by_hand = (edit for edit in edits if not is_editable(edit))
-    return EditedProject(
-        files=files,
-        instructions=tuple(edit_instructions(edit.before, edit.after, edit.renames) for edit in by_hand),
-    )
+    return files, [edit_instructions(edit.before, edit.after, edit.renames) for edit in by_hand]
 
 
 def _broken_models(project: Project, edits: Sequence[ModelEdit]) -> Iterator[InvalidModelError]:

@@ -24,6 +24,7 @@ class Undo:
 
     Args:
         run: the run's id.
+        title: names the run in messages.
         models: the tables as they were declared. Columns that the run renamed name their present names.
         baselines: the same with the unmanaged parts of then.
         former: the records from before the run, by `QualifiedName.key`.
@@ -35,6 +36,7 @@ class Undo:
     """
 
     run: str
+    title: str = ""
     models: tuple[Table, ...] = ()
     baselines: tuple[Table, ...] = ()
     former: Mapping[str, Recorded[Table]] = field(default_factory=dict)

@@ -24,9 +24,9 @@ from delta_engine.orchestrate.observing import detected_drift, observe_locked
 from delta_engine.orchestrate.planning import draft_revert, draft_sync, plan_unlocked
 from delta_engine.orchestrate.reviewed_plans import earlier_apply, reviewed_plan
 from delta_engine.orchestrate.runs import Environment, Observation, OpenRun, PlannedRun, RunView, open_run
-from delta_engine.orchestrate.undoing import UndoRequest, draft_undo, plan_undo
+from delta_engine.orchestrate.undoing import draft_undo, plan_undo, undo_note
 from delta_engine.ownership.recorded import AcceptedDrift, resource_key
-from delta_engine.plan_files.document import PlanFile
+from delta_engine.plan_files.document import Options, PlanFile
 from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
 from delta_engine.telemetry.context import utc_now
@@ -98,13 +98,12 @@ def revert(
         return _carry_out(run, planned, view)
 
 
-def undo(environment: Environment, request: UndoRequest, view: RunView) -> RunReport:
+def undo(environment: Environment, options: Options, view: RunView) -> RunReport:
     """Bring back what was declared before a run: lock, plan, show, ask, apply, record."""
     with open_run(environment, "undo", view.notify) as run:
         with view.reading():
-            undo_plan = plan_undo(run.environment, run.loaded, request)
-            planned = _recorded_plan(run, undo_plan.planned)
-        view.notify(undo_plan.note)
+            planned = _recorded_plan(run, plan_undo(run.environment, run.loaded, options))
+        view.notify(undo_note(planned))
         return _carry_out(run, planned, view)
 
 
@@ -128,8 +127,7 @@ def apply_file(
             return report
         with view.reading():
             if file.options.undoes:
-                undo = draft_undo(run.environment, run.loaded, UndoRequest.of(file.options))
-                draft = _recorded_plan(run, undo.planned)
+                draft = _recorded_plan(run, draft_undo(run.environment, run.loaded, file.options))
             else:
                 draft = _drafted_sync(run, project.models, is_partial=project.is_partial)
             reviewed = reviewed_plan(file, path, project, run, draft)  # before tables are asked
@@ -193,8 +191,8 @@ def _carry_out(
         view.confirm()
         with view.starting():
             run.environment.start()
-    with view.applying(planned.plan) as shown:
-        applied = apply_planned(run, planned, shown.on_outcome, shown.control, reviewed=reviewed)
+    with view.applying(planned.plan) as (control, on_outcome):
+        applied = apply_planned(run, planned, on_outcome, control, reviewed=reviewed)
     view.show_report(applied.report)
     applied.result()
     return applied.report

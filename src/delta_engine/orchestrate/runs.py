@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import DriftPolicy
@@ -324,12 +324,8 @@ def open_run(
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApplyView:
-    """Shows one apply while it runs: `control` shows and stops it, `on_outcome` is called as each securable is done."""
-
-    control: ApplyControl = field(default_factory=ApplyControl)
-    on_outcome: OnOutcome = lambda _outcome: None
+ApplyView: TypeAlias = tuple[ApplyControl, OnOutcome]
+"""Shows one apply while it runs: the first shows and stops it, the second is called as each securable is done."""
 
 
 class RunView:
@@ -356,7 +352,7 @@ class RunView:
 
     def applying(self, _plan: TablePlan, /) -> AbstractContextManager[ApplyView]:
         """Show the apply while it runs."""
-        return nullcontext(ApplyView(control=ApplyControl(notify=self.notify)))
+        return nullcontext((ApplyControl(notify=self.notify), lambda _outcome: None))
 
     def show_report(self, report: RunReport) -> None:
         """Show what the run did, also if it failed; its failure is raised afterwards."""

@@ -43,70 +43,46 @@ from delta_engine.state.table_queries import Commit
 from delta_engine.telemetry.context import command, spoken
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoRequest:
-    """What to undo.
-
-    Args:
-        run: the run's id, or how it starts; None for the last one.
-        tables: globs of the tables, functions and policies; none for all, and for schemas.
-        skips_refused: whether to leave out the tables that cannot be undone, instead of refusing.
-    """
-
-    run: str | None = None
-    tables: tuple[str, ...] = ()
-    skips_refused: bool = False
-
-    @classmethod
-    def of(cls, options: Options) -> UndoRequest:
-        """Return the request in the options of a plan file."""
-        return cls(run=options.undoes, tables=options.tables, skips_refused=options.skips_refused)
-
-    def covers(self, name: SecurableName) -> bool:
-        """Whether a securable is asked for; globs select no schemas."""
-        return not self.tables or (name.is_selectable and matches_any(name, self.tables))
+def undo_of(planned: PlannedRun) -> Undo:
+    """Return what the plan of an undo brings back."""
+    assert planned.intent.undo is not None
+    return planned.intent.undo
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedUndo:
-    """The plan of an undo, and the run that it undoes."""
-
-    past: PastRun
-    planned: PlannedRun
-
-    @property
-    def note(self) -> str:
-        """Which run it undoes, and what becomes of the models."""
-        if not self.planned.plan and not self.planned.refusals:
-            return (
-                f"nothing to undo of {self.past}: the tables have what was declared before it. "
-                f"{command('history')} lists earlier runs, and `undo RUN` undoes one"
-            )
-        return f"undoing {self.past}. The models stay as they are, and the next sync applies them"
+def undo_note(planned: PlannedRun) -> str:
+    """Return which run the plan of an undo undoes, and what becomes of the models."""
+    past = undo_of(planned).title
+    if not planned.plan and not planned.refusals:
+        return (
+            f"nothing to undo of {past}: the tables have what was declared before it. "
+            f"{command('history')} lists earlier runs, and `undo RUN` undoes one"
+        )
+    return f"undoing {past}. The models stay as they are, and the next sync applies them"
 
 
-def plan_undo(environment: Environment, state: DeploymentState | None, request: UndoRequest) -> PlannedUndo:
+def plan_undo(environment: Environment, state: DeploymentState | None, options: Options) -> PlannedRun:
     """Return the plan that brings back what was declared before a run, with the verdict of rules and rows.
 
     Raises:
         StateMismatchError, CatalogReadError, RefusalGroup: as `draft_undo` does.
     """
-    draft = draft_undo(environment, state, request)
-    return replace(draft, planned=judged(environment, draft.planned))
+    return judged(environment, draft_undo(environment, state, options))
 
 
-def draft_undo(environment: Environment, state: DeploymentState | None, request: UndoRequest) -> PlannedUndo:
+def draft_undo(environment: Environment, state: DeploymentState | None, options: Options) -> PlannedRun:
     """Return the plan that brings back what was declared before a run; rules and rows have not judged it yet.
 
     Args:
         state: the document with the journals of killed runs.
+        options: which run to undo, the last one by default, and of which tables, functions and policies; and whether
+            to leave out those that cannot be undone, instead of refusing.
 
     Raises:
         StateMismatchError: the run does not exist, or the state before it is no longer kept.
         CatalogReadError, RefusalGroup: tables cannot be read.
     """
-    past = _past_run(environment, state, request.run)
-    changes = _left_changes(past, state.resources if state else {}, request)
+    past = _past_run(environment, state, options.undoes)
+    changes = _left_changes(past, state.resources if state else {}, options)
     capabilities = environment.planner.capabilities
     refused = [refusal for change in changes for refusal in change.refusals(capabilities)]
     created = tuple(
@@ -130,6 +106,7 @@ def draft_undo(environment: Environment, state: DeploymentState | None, request:
             able.append(table)
     undo = Undo(
         run=past.run,
+        title=str(past),
         models=tuple(table.model for table in able),
         baselines=tuple(table.baseline for table in able),
         former={table.model.key: table.before for table in able},
@@ -141,12 +118,17 @@ def draft_undo(environment: Environment, state: DeploymentState | None, request:
         created=created,
         others=others,
     )
-    notes = [f"left out: {message}" for message in refusal_messages(refused)] if request.skips_refused else []
+    notes = [f"left out: {message}" for message in refusal_messages(refused)] if options.skips_refused else []
     basis = replace(basis, models=undo.models, undo=undo, warnings=(*basis.warnings, *notes))
     draft = draft_sync(environment, basis)
-    if not request.skips_refused:
+    if not options.skips_refused:
         draft = replace(draft, refusals=(*refused, *draft.refusals))
-    return PlannedUndo(past=past, planned=draft)
+    return draft
+
+
+def _covers(options: Options, name: SecurableName) -> bool:
+    """Whether a securable is asked for; globs select no schemas."""
+    return not options.tables or (name.is_selectable and matches_any(name, options.tables))
 
 
 def _past_run(environment: Environment, state: DeploymentState | None, run: str | None) -> PastRun:
@@ -159,13 +141,13 @@ def _past_run(environment: Environment, state: DeploymentState | None, run: str 
     return past
 
 
-def _left_changes(past: PastRun, current: Mapping[str, AnyRecord], request: UndoRequest) -> list[_RunChange]:
+def _left_changes(past: PastRun, current: Mapping[str, AnyRecord], options: Options) -> list[_RunChange]:
     """Return the changes to undo; raise `ConfigError` if there are none."""
     changes = [
-        change for change in _changes(past, current) if request.covers(change.name) and not change.is_undone
+        change for change in _changes(past, current) if _covers(options, change.name) and not change.is_undone
     ]
     if not changes:
-        matching = f" that matches {', '.join(request.tables)}" if request.tables else ""
+        matching = f" that matches {', '.join(options.tables)}" if options.tables else ""
         raise ConfigError(f"run {past.run} has nothing left to undo{matching}")
     return changes
 

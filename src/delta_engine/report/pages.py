@@ -139,21 +139,12 @@ def _split_name(resource: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
-    """The findings of one severity in one run, in chart units from the top."""
-
-    severity: Severity
-    y: float
-    height: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One run; without segments if it found nothing."""
+    """One run, with the severity, the top and the height of each segment in chart units; none if it found nothing."""
 
     run: PastReport
     x: float
-    segments: tuple[Segment, ...]
+    segments: tuple[tuple[Severity, float, float], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +175,7 @@ def _rounded_up(number: int) -> int:
     return next(step for step in steps if step >= number)
 
 
-def _stack(run: PastReport, top: int) -> Iterator[Segment]:
+def _stack(run: PastReport, top: int) -> Iterator[tuple[Severity, float, float]]:
     """Yield the segments from the bottom up, the most severe first, so that runs compare at the baseline."""
     floor = float(_HEIGHT)
     counts = ((Severity.HIGH, run.high), (Severity.MEDIUM, run.medium), (Severity.LOW, run.low))
@@ -192,7 +183,7 @@ def _stack(run: PastReport, top: int) -> Iterator[Segment]:
         if findings:
             height = round(_HEIGHT * findings / top, 2)
             floor = round(floor - height, 2)
-            yield Segment(severity=severity, y=floor, height=height)
+            yield severity, floor, height
 
 
 _TOKEN: Final = re.compile(r"\w+|\s+|[^\w\s]")

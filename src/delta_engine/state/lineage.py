@@ -36,14 +36,6 @@ class RecentRead:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecentReads:
-    """The latest reads, newest first, and how many further ones were left out."""
-
-    reads: Sequence[RecentRead]
-    left_out: int
-
-
 @dataclass(frozen=True, slots=True)
 class LineageReader:
     """Reads lineage with one query."""
@@ -57,17 +49,20 @@ class LineageReader:
         *,
         since: datetime,
         limit: int,
-    ) -> RecentReads:
+    ) -> tuple[Sequence[RecentRead], int]:
         """Return who read since a day; raises StatementError if lineage is not available.
 
         Args:
             tables: keys of tables of which every read counts.
             columns: names in lower case, by table key.
+
+        Returns:
+            The latest reads, newest first, and how many further ones were left out.
         """
         rows = self.runner.run(sql_recent_reads(tables, columns, since=since, limit=limit))
         readers = int(str(rows[0]["readers"])) if rows else 0
         reads = [read for read in map(_read, rows) if read is not None]
-        return RecentReads(reads=reads, left_out=readers - len(rows))
+        return reads, readers - len(rows)
 
 
 NO_LINEAGE: Final = LineageReader(NO_ROWS)

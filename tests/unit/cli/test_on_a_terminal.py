@@ -231,10 +231,10 @@ with status("starting …"):
     print_note("what is noted meanwhile is broken between its words, and `a command --that stays` whole")
     time.sleep(0.3)
 tables = [Table("dev", "silver", name, [Column("a", "int")]) for name in "abc"]
-with TerminalView(environment="dev").applying(TablePlan(tuple(map(CreateTable, tables)))) as view:
+with TerminalView(environment="dev").applying(TablePlan(tuple(map(CreateTable, tables)))) as (_, on_outcome):
     time.sleep(0.3)
     for table, kind in zip(tables, (OutcomeKind.CREATED, OutcomeKind.STOPPED, OutcomeKind.STOPPED)):
-        view.on_outcome(Outcome(name=table.qualified_name, kind=kind))
+        on_outcome(Outcome(name=table.qualified_name, kind=kind))
     time.sleep(0.3)
 print("last", flush=True)
 """

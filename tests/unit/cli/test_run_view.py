@@ -37,10 +37,10 @@ def test_each_resource_has_a_line_when_it_is_done(capsys: pytest.CaptureFixture[
     view = View("dev", "gold", "v", "SELECT id FROM dev.silver.orders")
     models: tuple[Securable, ...] = (Schema("dev", "gold"), orders(), view, replace(view, view_name="w"))
     plan = TablePlan(tuple(Create(model) for model in models))
-    with TerminalView(environment="dev").applying(plan) as shown:
+    with TerminalView(environment="dev").applying(plan) as (_, on_outcome):
         for model, kind in zip(models, (*[OutcomeKind.CREATED] * 3, OutcomeKind.STOPPED), strict=True):
             runs = (RunStatement(sql="CREATE", seconds=0.1),) * (kind is OutcomeKind.CREATED)
-            shown.on_outcome(Outcome(name=model.qualified_name, kind=kind, runs=runs))
+            on_outcome(Outcome(name=model.qualified_name, kind=kind, runs=runs))
     assert capsys.readouterr().err.splitlines() == [
         "created schema dev.gold (1 statement)",
         "created dev.silver.orders (1 statement)",

@@ -21,7 +21,8 @@ from delta_engine.models import QualifiedName
 from delta_engine.orchestrate import restore_decisions
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.runs import open_run
-from delta_engine.orchestrate.undoing import UndoRequest, plan_undo
+from delta_engine.orchestrate.undoing import plan_undo
+from delta_engine.plan_files.document import Options
 from delta_engine.state.table_queries import TableQueries
 from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
@@ -178,7 +179,7 @@ def test_a_created_folder_is_not_dropped(tmp_path: Path, *, skips_refused: bool)
     sync(platform, deployment, orders(name="old"))
     sync(platform, deployment, orders(name="old", comment="new"), orders())
     with open_run(engine, "undo") as run:
-        planned = plan_undo(engine, run.loaded, UndoRequest(skips_refused=skips_refused)).planned
+        planned = plan_undo(engine, run.loaded, Options(skips_refused=skips_refused))
         assert planned.plan.drop_tables == ()
         refusal = (
             "table dev.silver.orders: the run created it, and the backend oss drops no tables: its tables are folders: "

@@ -53,15 +53,6 @@ _RESERVED_CATALOGS: Final = ("system", "samples", "__databricks_internal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteProgress:
-    """The number of finished parts of a run, and the part that begins."""
-
-    done: int
-    total: int
-    what: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """A checked run; `earlier` has the statements that drop the objects of other runs in the schema, by run."""
 
@@ -127,13 +118,18 @@ def prepare(
 
 @dataclass(slots=True, kw_only=True)
 class ConformanceRun:
-    """One conformance run, on a platform with the log in front of its runner; `now` returns UTC."""
+    """One conformance run, on a platform with the log in front of its runner.
+
+    Args:
+        on_progress: called with the number of finished parts, that of all, and the part that begins.
+        now: returns UTC.
+    """
 
     backend: Backend
     log: StatementLog
     prepared: Prepared
     control: ApplyControl = field(default_factory=ApplyControl)
-    on_progress: Callable[[SuiteProgress], object] = lambda _progress: None
+    on_progress: Callable[[int, int, str], object] = lambda _done, _total, _what: None
     now: Callable[[], datetime] = utc_now
     _walks: list[Walk] = field(default_factory=list)
     _probes: list[ProbeReport] = field(default_factory=list)
@@ -206,7 +202,7 @@ class ConformanceRun:
 
     def _begin(self, what: str) -> None:
         total = len(list(_parts(self.prepared.groups))) + len(PROBES) + 1
-        self.on_progress(SuiteProgress(done=min(self._done, total), total=total, what=what))
+        self.on_progress(min(self._done, total), total, what)
         self._done += 1
 
     def _report(

@@ -200,7 +200,7 @@ def test_tables_are_dropped_though_they_cannot_be_listed() -> None:
     rig = Rig()
 
     def is_clean_up(sql: str) -> bool:
-        is_dropping = bool(rig.progress) and rig.progress[-1].what == "dropping what was created"
+        is_dropping = bool(rig.progress) and rig.progress[-1][2] == "dropping what was created"
         return is_dropping and "information_schema" in sql
 
     rig.platform.faults = [refusing(is_clean_up)]
@@ -431,6 +431,6 @@ def test_a_report_has_no_secrets() -> None:
 def test_progress_is_reported() -> None:
     rig = Rig()
     rig.run()
-    assert [step.done for step in rig.progress] == list(range(len(rig.progress)))
-    assert rig.progress[-1].done + 1 == rig.progress[-1].total
-    assert rig.progress[-1].what == "dropping what was created"
+    assert [done for done, _, _ in rig.progress] == list(range(len(rig.progress)))
+    assert rig.progress[-1][0] + 1 == rig.progress[-1][1]
+    assert rig.progress[-1][2] == "dropping what was created"
