@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import groupby
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -389,6 +390,18 @@ _ASPECT_OF: dict[type[Action], Aspect[Any, Any, Any]] = {
 def kind_of(part: SecurableName | Securable | SecurableState) -> Kind:
     """Return the kind of a name, a model or a state."""
     return _KIND_OF[type(part)]
+
+
+def declared_fields(models: Sequence[Securable]) -> Iterator[str]:
+    """Yield the fields that a model or one of its columns declares: those with another value than their default."""
+    for kind in KINDS:
+        of_kind: list[Any] = [model for model in models if isinstance(model, kind.model)]
+        columns = [column for model in of_kind if kind.column_facets for column in model.columns]
+        for parts, facets in ((of_kind, kind.facets), (columns, kind.column_facets)):
+            for facet in facets:
+                values = [*map(attrgetter(facet.attribute), parts)]
+                if values.count(facet.absent) < len(values):
+                    yield facet.attribute
 
 
 def diff(comparison: AnyComparison) -> Iterator[Action]:

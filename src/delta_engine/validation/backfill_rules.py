@@ -9,7 +9,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
-from delta_engine.actions import AlignTable, Hazard, TablePlan
+from delta_engine.actions import Align, AlignTable, Hazard, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects.backfill_actions import BlockedFill, FillColumn, FillSwappedColumn
 from delta_engine.aspects.partitioning import RewriteTable, VerifyRewrite, described
@@ -34,6 +34,8 @@ from delta_engine.validation.rules import (
 
 class UsingFits:
     """`using` computes a value from one row, for a column that writers fill; the same each time, unless it says so."""
+
+    about: ClassVar = ("using",)
 
     @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
@@ -61,6 +63,8 @@ def _allowing(expression: str) -> str:
 
 class FillRangesFit:
     """`fill_by` names a number, date or timestamp that no `using` changes, and ascending bounds of that type."""
+
+    about: ClassVar = ("fill_by",)
 
     @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
@@ -168,6 +172,8 @@ class NoUnallowedMoves:
 
 class WithinRewriteLimit:
     """A plan rewrites no more existing data than `policy.max_rewrite_bytes`."""
+
+    about: ClassVar = (Align,)
 
     needs_costs: ClassVar[bool] = True
 

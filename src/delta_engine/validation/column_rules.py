@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import ClassVar
 
 from delta_engine.models import Column, Part, Table
 from delta_engine.models.nested_types import place_of, type_at
@@ -26,6 +27,8 @@ _RENAMED_FROM_ITSELF = (
 
 class UnambiguousRenames:
     """A former name is no longer used in the model, and belongs to one column or field only."""
+
+    about: ClassVar = ("renamed_from", "renamed_fields")
 
     @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
@@ -86,6 +89,8 @@ class UnambiguousRenames:
 class OneSourceOfValues:
     """A column has one source of values: a default, a generation expression, or an identity."""
 
+    about: ClassVar = ("default", "generated_as", "identity")
+
     @of_each_column
     def check(self, _model: Table, column: Column) -> Iterator[Problem]:
         """Refuse two sources for one column."""
@@ -98,6 +103,8 @@ class OneSourceOfValues:
 
 class DefaultsAreConstant:
     """A default needs no row: Spark refuses columns, subqueries and aggregates in it."""
+
+    about: ClassVar = ("default",)
 
     _MOMENT = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ]+\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?")
 
@@ -135,6 +142,8 @@ class GeneratedColumnsFit:
     Databricks documentation, "Delta Lake generated columns".
     """
 
+    about: ClassVar = ("generated_as",)
+
     @of_each_column
     def check(self, model: Table, column: Column) -> Iterator[Problem]:
         """Refuse invalid expressions, and columns that they cannot read."""
@@ -161,6 +170,8 @@ class IdentityColumnsCount:
 
     Databricks documentation, "CREATE TABLE": identity columns.
     """
+
+    about: ClassVar = ("identity",)
 
     _BOUND = 2**63
 

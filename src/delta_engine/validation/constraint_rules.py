@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
-from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions import AlignTable, Drop, TablePlan
 from delta_engine.actions.policy import DestructiveKind, Policy
 from delta_engine.aspects.check_constraints import CheckDrop
 from delta_engine.aspects.column_types import ColumnTypeChange
@@ -45,6 +45,8 @@ _REFERENCE_IT: Final = "Reference the primary key's columns, in its order."
 class ForeignKeysFit:
     """Foreign keys use columns of their table and reference a primary key, column by column."""
 
+    about: ClassVar = ("foreign_keys",)
+
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse keys that Unity Catalog would refuse (Databricks documentation, "CONSTRAINT clause")."""
         tables = of_kind(Table, models)
@@ -76,6 +78,8 @@ class ForeignKeysFit:
 class UniqueKeyNames:
     """The names of primary and foreign keys are unique in their schema, ignoring case."""
 
+    about: ClassVar = ("primary_key", "foreign_keys")
+
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse every repeated name (Databricks documentation, "CONSTRAINT clause")."""
         tables = of_kind(Table, models)
@@ -97,6 +101,8 @@ class UniqueKeyNames:
 class ChecksFit:
     """Checks are named conditions on single rows, over columns of their table."""
 
+    about: ClassVar = ("checks",)
+
     @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse checks that Delta would refuse (Databricks documentation, "ADD CONSTRAINT clause")."""
@@ -114,6 +120,8 @@ class ChecksFit:
 
 class ValidConstraintNames:
     """Platforms can store and return the names of constraints, and a table uses each name once."""
+
+    about: ClassVar = ("primary_key", "foreign_keys", "checks")
 
     @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
@@ -155,6 +163,8 @@ class NoDropOfReferencedPrimaryKeys:
 
 class NoDropOfReferencedTables:
     """A table is not dropped while a foreign key of a remaining table references it."""
+
+    about: ClassVar = (Drop,)
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse drops that would also drop keys of other tables."""

@@ -54,7 +54,7 @@ class FunctionsFit:
 class NoCircularCalls:
     """No function calls itself, alone or in a circle."""
 
-    about: ClassVar = Function
+    about: ClassVar = (Function,)
 
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse each circle at its first function by name."""
@@ -64,7 +64,7 @@ class NoCircularCalls:
 class FunctionsFitTheirUses:
     """Declared functions of masks and row filters take and return the types of the columns."""
 
-    about: ClassVar = Function
+    about: ClassVar = (Function,)
 
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse what Databricks refuses only when the table is read."""
@@ -151,6 +151,8 @@ def _shown_types(types: Iterable[DataType]) -> str:
 
 class NoDropOfUsedFunctions:
     """A function is dropped only if nothing uses it after the plan."""
+
+    about: ClassVar = (Drop,)
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse drops under masks, filters, policies and other functions, also of others; no consent allows them."""

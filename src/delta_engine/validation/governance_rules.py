@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
-from delta_engine.actions import AlignTable, TablePlan
+from delta_engine.actions import Align, AlignTable, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects.column_masks import DropColumnMask
 from delta_engine.aspects.protection import protections
@@ -36,6 +37,8 @@ class TagsWithinLimits:
 
     Keys of the platform's own tags (`class.…`, `system.…`) contain a dot, and are allowed.
     """
+
+    about: ClassVar = ("tags",)
 
     MOST = 50
     LONGEST_VALUE = 1000
@@ -68,6 +71,8 @@ class TagsWithinLimits:
 class RowFiltersFit:
     """A row filter names a function and columns of its table."""
 
+    about: ClassVar = ("row_filter",)
+
     @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse what the platform refuses (Databricks docs: "ROW FILTER clause")."""
@@ -90,6 +95,8 @@ class RowFiltersFit:
 
 class ColumnMasksFit:
     """A column mask names a function and other columns of its table; no generated column reads the masked one."""
+
+    about: ClassVar = ("mask",)
 
     @of_each_column
     def check(self, model: Table, column: Column) -> Iterator[Problem]:
@@ -130,6 +137,8 @@ class ColumnMasksFit:
 class NoChecksUnderProtection:
     """A table with a row filter or column masks has no CHECK constraints: Databricks refuses the combination."""
 
+    about: ClassVar = ("checks",)
+
     @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse the combination in one model.
@@ -147,6 +156,8 @@ class NoChecksUnderProtection:
 
 class PrivilegesOfTables:
     """Grants name privileges of tables, and each principal once."""
+
+    about: ClassVar = ("owner", "grants")
 
     KNOWN = frozenset({"ALL PRIVILEGES", "APPLY TAG", "MANAGE", "MODIFY", "SELECT"})
     """Databricks docs: "Unity Catalog privileges reference"."""
@@ -182,6 +193,8 @@ class NoUnallowedExposure:
 
 class NoExposureBeforeTags:
     """A row filter or mask stays while the plan sets tags: policies (ABAC) see new tags only after some minutes."""
+
+    about: ClassVar = (Align,)
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse drops of filters and masks that a policy on the new tags may be meant to replace."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from delta_engine.actions import AlignTable, CreateTable, TablePlan
 from delta_engine.actions.policy import Policy
@@ -33,6 +34,8 @@ _WHOLE_COLUMN = "Name a column, or cluster by the field."
 
 class ClusteringColumnsFit:
     """Tables are clustered by at most four distinct columns, or fields inside structs, of types that have an order."""
+
+    about: ClassVar = ("cluster_by", "clusters_automatically")
 
     MOST = 4
 
@@ -138,6 +141,8 @@ class StatisticsColumnsFit:
 class PartitioningFits:
     """Tables are partitioned by some of their columns, of atomic types, and are then not clustered."""
 
+    about: ClassVar = ("partitioned_by",)
+
     @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse partitioning that the platform refuses (Databricks documentation, "CREATE TABLE")."""
@@ -152,6 +157,8 @@ class PartitioningFits:
 
 class LocationsAreWhole:
     """The location of an external table is a whole address or an absolute path."""
+
+    about: ClassVar = ("location",)
 
     _WHOLE = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?/")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from delta_engine.aspects import COLUMN_FACETS, TABLE_FACETS
 from delta_engine.aspects.delta_properties import (
@@ -99,6 +99,8 @@ class NamesLookDifferent:
 class RenamedTables:
     """A table is renamed within its schema, from a name that no model has, and no two from one."""
 
+    about: ClassVar = ("renamed_from",)
+
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse a `renamed_from` that would move a table between schemas, or claim another model's table."""
         tables = of_kind(Table, models)
@@ -191,6 +193,8 @@ class DuplicateColumnNames:
 
 class PrimaryKeyColumnsNotNull:
     """The columns of a primary key exist, once each, and are NOT NULL."""
+
+    about: ClassVar = ("primary_key",)
 
     @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:

@@ -67,7 +67,7 @@ class PoliciesFit:
 class PoliciesWithinLimits:
     """A catalog or a schema has at most 100 declared policies, a table 50."""
 
-    about: ClassVar = AbacPolicy
+    about: ClassVar = (AbacPolicy,)
 
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse the first policy of a securable that has more."""
@@ -81,7 +81,7 @@ class PoliciesMeetWell:
     An argument of a policy is one column that no other policy masks.
     """
 
-    about: ClassVar = AbacPolicy
+    about: ClassVar = (AbacPolicy,)
 
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse what Databricks refuses only when the table is read (docs: "Policy evaluation")."""
@@ -95,7 +95,7 @@ class PoliciesMeetWell:
 class PoliciesFitTheirTables:
     """Declared functions of policies take and return the types of the columns that the conditions match."""
 
-    about: ClassVar = AbacPolicy
+    about: ClassVar = (AbacPolicy,)
 
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse what Databricks refuses only when the table is read."""
@@ -122,7 +122,7 @@ class DeclaredScopes:
 
     policies_on: Sequence[str] = ()
     needs_all_models: ClassVar[bool] = True
-    about: ClassVar = AbacPolicy
+    about: ClassVar = (AbacPolicy,)
 
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse policies on securables of others: a policy reaches every table in its scope."""

@@ -44,8 +44,9 @@ SomeModel = TypeVar("SomeModel", bound=Securable)
 class ModelRule(Protocol):
     """A check of declared models of all kinds.
 
-    A rule with `needs_all_models = True` judges only models of which no file was left out, and one with
-    `about = Function` only models among which is a function.
+    A rule with `needs_all_models = True` judges only models of which no file was left out. One with
+    `about = (Function, "mask")` judges only models among which is a function, or that declare a mask, themselves or for
+    a column.
     """
 
     def check(self, models: Sequence[Securable]) -> Iterable[InvalidModelError]:
@@ -56,7 +57,8 @@ class ModelRule(Protocol):
 class PlanRule(Protocol):
     """A check of a plan before it runs.
 
-    A rule with `needs_costs = True` judges plans only once the costs of their tables are known.
+    A rule with `needs_costs = True` judges plans only once the costs of their tables are known, and one with
+    `about = (Drop,)` only plans that drop something.
     """
 
     def check(self, plan: TablePlan, policy: Policy) -> Iterable[UnsafePlanError]:

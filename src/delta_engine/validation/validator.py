@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,6 +13,7 @@ from typing_extensions import Self
 
 from delta_engine.actions import Action, AlignTable, TablePlan
 from delta_engine.actions.policy import NO_POLICY, NeededConsent, Policy
+from delta_engine.aspects import declared_fields
 from delta_engine.backends.capabilities import Capabilities
 from delta_engine.errors import ConfigError, InvalidModelError, RefusedError, SourceLocation, UnsafePlanError
 from delta_engine.models import Securable, Table
@@ -195,17 +196,24 @@ class PlanValidator:
         self, models: Sequence[Securable], *, is_whole: bool = True
     ) -> Iterator[InvalidModelError]:
         """Yield every violation, rule by rule; with `is_whole=False`, some rules wait for the other models."""
-        kinds = {None, *map(type, models)}
+        subjects = {*map(type, models), *declared_fields(models)}
         for rule in self._model_rules:
             is_ready = is_whole or not getattr(rule, "needs_all_models", False)
-            if is_ready and getattr(rule, "about", None) in kinds:
+            if is_ready and _is_about(rule, subjects):
                 yield from rule.check(models)
 
     def plan_violations(self, plan: TablePlan, *, has_costs: bool = True) -> Iterator[UnsafePlanError]:
         """Yield every violation, rule by rule; a plan without its costs is not judged by the rules that need them."""
+        subjects = {*map(type, plan.changes)}
         for rule in self._plan_rules:
-            if has_costs or not getattr(rule, "needs_costs", False):
+            is_ready = has_costs or not getattr(rule, "needs_costs", False)
+            if is_ready and _is_about(rule, subjects):
                 yield from rule.check(plan, self._policy)
+
+
+def _is_about(rule: ModelRule | PlanRule, subjects: Set[object]) -> bool:
+    about = getattr(rule, "about", None)
+    return about is None or not subjects.isdisjoint(about)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

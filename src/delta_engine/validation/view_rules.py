@@ -59,7 +59,7 @@ class ViewsFit:
 class DocumentedColumnsExist:
     """The documented columns of a view are among those that its query returns."""
 
-    about: ClassVar = View
+    about: ClassVar = (View,)
 
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse other names, as far as queries and declared models tell which columns there are."""
@@ -73,7 +73,7 @@ class DocumentedColumnsExist:
 class QueriesFindTheirColumns:
     """The query of a view names columns that declared tables and views have, and returns no column twice."""
 
-    about: ClassVar = View
+    about: ClassVar = (View,)
 
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse what fails for sure, with the line of the query; the platform sees the rest."""
@@ -87,7 +87,7 @@ class QueriesFindTheirColumns:
 class NoCircularViews:
     """No view reads itself, alone or in a circle."""
 
-    about: ClassVar = View
+    about: ClassVar = (View,)
 
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse each circle at its first view by name."""
@@ -99,7 +99,7 @@ class NoCircularViews:
 class ViewNamesAreFree:
     """A view has the name of no table, and the former name of no declared table or view."""
 
-    about: ClassVar = View
+    about: ClassVar = (View,)
 
     def check(self, models: Sequence[Securable]) -> Iterator[InvalidModelError]:
         """Refuse shared names: tables and views of a schema share them."""

@@ -126,6 +126,13 @@ def test_rules_refuse_with_the_whole_message(room: str, request: pytest.FixtureR
     assert_golden_lines(refusals, REFUSALS / f"{room}.txt", request)
 
 
+def test_a_rule_is_asked_about_all_that_it_refuses() -> None:
+    for rule, models in chain(*MODEL_CASES.values()):
+        assert [*PlanValidator(model_rules=[rule]).model_violations(models)] != []
+    for plan_rule, bad, _ in chain(*PLAN_CASES.values()):
+        assert [*PlanValidator(plan_rules=[plan_rule]).plan_violations(bad)] != []
+
+
 def test_every_refusal_of_a_rule_names_its_fix() -> None:
     refusals: list[RefusedError] = [
         refusal for rule, models in chain(*MODEL_CASES.values()) for refusal in rule.check(models)
