@@ -135,7 +135,7 @@ class TerminalView(RunView):
                 board.not_begun.append(outcome.name.kind)
                 return
             board.done += 1
-            if logs_json_lines():
+            if outcome.is_empty or logs_json_lines():
                 return  # the log has it
             word = Text(outcome.kind.value, _COLOURS[outcome.kind])
             count = counted(outcome.statements, "statement")

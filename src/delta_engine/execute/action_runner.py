@@ -102,10 +102,11 @@ class ApplyStoppedError(ApplyFailedError):
         return not any(outcome.failure for outcome in self.outcomes)
 
     def _message(self) -> str:
-        total, what = len(self.outcomes), shared_plural(outcome.name.kind for outcome in self.outcomes)
+        outcomes = [outcome for outcome in self.outcomes if not outcome.is_empty]
+        total, what = len(outcomes), shared_plural(outcome.name.kind for outcome in outcomes)
         if self.is_complete:
             return f"all {total} {what} were done before the stop."
-        stopped = [outcome for outcome in self.outcomes if outcome.kind is OutcomeKind.STOPPED]
+        stopped = [outcome for outcome in outcomes if outcome.kind is OutcomeKind.STOPPED]
         begun = [outcome for outcome in stopped if outcome.statements]
         lines = [
             f"{total - len(stopped)} of {total} {what} were done, {len(begun)} in part, {len(stopped) - len(begun)} "

@@ -66,6 +66,11 @@ class Outcome(Generic[Name]):
         """How many statements succeeded."""
         return sum(run.is_done for run in self.runs)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing had to be done: a schema of tables by path is a folder."""
+        return self.name.is_container and not self.runs and self.failure is None
+
 
 TableOutcome: TypeAlias = Outcome[QualifiedName]
 SchemaOutcome: TypeAlias = Outcome[SchemaName]

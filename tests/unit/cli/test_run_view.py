@@ -38,6 +38,8 @@ def test_each_resource_has_a_line_when_it_is_done(capsys: pytest.CaptureFixture[
     models: tuple[Securable, ...] = (Schema("dev", "gold"), orders(), view, replace(view, view_name="w"))
     plan = TablePlan(tuple(Create(model) for model in models))
     with TerminalView(environment="dev").applying(plan) as (_, on_outcome):
+        folder = Outcome(name=SchemaName("dev", "silver"), kind=OutcomeKind.CREATED)
+        on_outcome(folder)  # of tables by path
         for model, kind in zip(models, (*[OutcomeKind.CREATED] * 3, OutcomeKind.STOPPED), strict=True):
             runs = (RunStatement(sql="CREATE", seconds=0.1),) * (kind is OutcomeKind.CREATED)
             on_outcome(Outcome(name=model.qualified_name, kind=kind, runs=runs))

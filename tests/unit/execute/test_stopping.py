@@ -20,7 +20,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.outcomes import OutcomeKind
+from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind
 from delta_engine.execute.statement_runner import StatementRunner
 from delta_engine.models import QualifiedName, Schema, SchemaName, View
 from delta_engine.orchestrate.applying import apply_planned
@@ -118,7 +118,10 @@ def test_what_was_stopped_counts_resources_of_all_kinds(at: int, message: list[s
     with pytest.raises(ApplyStoppedError) as stopped:
         runner_on(StoppingRunner(control.stop, at=at), parallelism=1).apply(plan_on_uc, control=control)
     assert str(stopped.value).splitlines() == message
-    done = [replace(outcome, kind=OutcomeKind.CREATED, failure=None) for outcome in stopped.value.outcomes]
+    done: list[AnyOutcome] = [
+        replace(outcome, kind=OutcomeKind.CREATED, failure=None) for outcome in stopped.value.outcomes
+    ]
+    done.append(Outcome(name=SchemaName("dev", "folder"), kind=OutcomeKind.CREATED))  # of tables by path
     assert str(ApplyStoppedError(done)) == "all 3 resources were done before the stop."
 
 
