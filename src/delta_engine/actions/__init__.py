@@ -229,13 +229,14 @@ NO_ORDER: Final = Order()
 
 @dataclass(frozen=True, slots=True)
 class BrokenView:
-    """A view whose query stays, and that loses what it reads.
+    """A view that loses what it reads: its query stays, or its new query reads what the plan drops or renames.
 
     Args:
         relation: the key of the table or view that it reads.
         columns: the columns that go or get other names; empty for the whole.
         renamed_to: the new name of a renamed table or view.
         is_selected: whether the run includes its model.
+        is_by_star: whether the query reads the columns by a star, and names none of them.
     """
 
     name: ViewName
@@ -244,6 +245,7 @@ class BrokenView:
     declared_at: SourceLocation | None = field(default=None, compare=False)
     renamed_to: str = ""
     is_selected: bool = True
+    is_by_star: bool = False
 
 
 @dataclass(frozen=True, slots=True)

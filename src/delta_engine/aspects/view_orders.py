@@ -261,7 +261,13 @@ class _Sides:
         desired, observed = Side(reads, view.schema_mode), None
         if former is not None and (before := read_columns(self.queries[former], self.before)) is not None:
             observed = Side(before, self.state.views[former].schema_mode)
-        order = order_of(observed, desired, self.moved)
+        changes_query = former is not None and not is_same_query(self.queries[former], view.query)
+        if former is None or changes_query:
+            order = order_of(observed, desired, self.moved)
+        elif view.schema_mode is SchemaMode.EVOLUTION:  # then it follows what changes
+            order = order_of(observed, None, self.moved)
+        else:
+            order = order_of(None, desired, self.moved)
         counted = observed.reads.counted if observed else frozenset[str]()
         precedes, follows = set[Place](), set[Place]()
         for place in order.precedes:
@@ -269,7 +275,6 @@ class _Sides:
             precedes |= {*self._causes(place, turns)}
         for place in order.follows:
             follows |= {*self._causes(place, _TURNS)}
-        changes_query = former is not None and not is_same_query(self.queries[former], view.query)
         order = replace(order, precedes=frozenset(precedes), follows=frozenset(follows))
         if not changes_query or former is None:
             return order
@@ -337,25 +342,43 @@ class _Sides:
         return read_columns(self.views[key].query, self.after) is not None
 
     def broken(self) -> Iterator[BrokenView]:
-        """Yield the views whose queries stay and that lose what they read, but not those that no model declares."""
-        former = {rename.observed.key: rename.desired for rename in _renames(self.plan)}
+        """Yield the views that lose what they read, but not those that no model declares."""
         undeclared = {keep.name.key for keep in self.plan.of_kind(Keep, "view")}
         left = {key: View(*QualifiedName.of_key(key).parts, query) for key, query in self.staying.items()}
         for key, view in sorted({**left, **self.views}.items()):
-            query = self.queries.get(key)
-            if query is None or key in undeclared or not is_same_query(query, view.query):
-                continue
-            reads = read_columns(query, self.before)
-            if reads is None:
-                continue
-            mode = SchemaMode.EVOLUTION if self._evolves(key) else view.schema_mode
-            broken = partial(
-                BrokenView, view.qualified_name, declared_at=view.declared_at, is_selected=key in self.views
-            )
-            for relation, columns in broken_by(Side(reads, mode), self.moved):
-                yield broken(relation, tuple(sorted(columns or ())))
-            for relation in sorted({*reads.columns} & {*former}):
-                yield broken(relation, (), renamed_to=str(former[relation]))
+            if key not in undeclared:
+                broken = partial(
+                    BrokenView,
+                    view.qualified_name,
+                    declared_at=view.declared_at,
+                    is_selected=key in self.views,
+                )
+                is_kept = is_same_query(self.queries.get(key), view.query)
+                yield from self._lost_by(key, view, broken) if is_kept else self._gone_from(view, broken)
+
+    def _lost_by(self, key: str, view: View, broken: partial[BrokenView]) -> Iterator[BrokenView]:
+        """Yield what a query that stays reads and loses."""
+        reads = read_columns(view.query, self.before)
+        if reads is None:
+            return
+        mode = SchemaMode.EVOLUTION if self._evolves(key) else view.schema_mode
+        for relation, columns in broken_by(Side(reads, mode), self.moved):
+            named = reads.columns[relation] & (columns or frozenset())
+            yield broken(relation, tuple(sorted(columns or ())), is_by_star=bool(columns) and not named)
+        yield from self._renamed_in(reads.columns, broken)
+
+    def _gone_from(self, view: View, broken: partial[BrokenView]) -> Iterator[BrokenView]:
+        """Yield the tables and views that a new query reads and that the plan drops or renames."""
+        read = {name.key for name in read_relations(view.query) or ()}
+        for relation in sorted(read & self.moved.keys()):
+            if self.moved[relation].after is None:
+                yield broken(relation, ())
+        yield from self._renamed_in(read - self.after.keys(), broken)
+
+    def _renamed_in(self, read: Iterable[str], broken: partial[BrokenView]) -> Iterator[BrokenView]:
+        former = {rename.observed.key: rename.desired for rename in _renames(self.plan)}
+        for relation in sorted({*read} & {*former}):
+            yield broken(relation, (), renamed_to=str(former[relation]))
 
 
 def _renames(plan: TablePlan) -> Iterator[RenameTable | RenameView]:

@@ -127,6 +127,11 @@ _SERVER_FAILED: Final = ("INTERNAL", "INTERNAL_ERROR")
 _FORBIDDEN_STATE: Final = "42501"
 """SQLSTATE of a missing privilege (docs.databricks.com: "SQLSTATE error codes", class 42)."""
 
+_SYNTAX_OR_ACCESS: Final = "42"
+"""The class of SQLSTATEs of statements that are wrong, such as 42703 for an unknown column (the same page)."""
+
+_BAD_QUERIES: Final = (*_MISSING_TABLE, *_MISSING_CATALOG, *_MISSING_SCHEMA, *_MISSING_FUNCTION)
+
 _KNOWN: Final = (
     *(*_MISSING_TABLE, *_MISSING_CATALOG, *_MISSING_SCHEMA, *_EXISTING_TABLE, *_EXISTING_SCHEMA),
     *_EXISTING_OTHER,
@@ -274,6 +279,14 @@ def is_unsupported_for_its_kind(error: StatementError) -> bool:
 def is_forbidden(error: StatementError) -> bool:
     """Whether the principal lacks a privilege."""
     return error.sql_state == _FORBIDDEN_STATE or any(part.startswith(_FORBIDDEN) for part in _parts(error))
+
+
+def is_refused_query(error: StatementError) -> bool:
+    """Whether the platform cannot make sense of a query: its SQLSTATE is a syntax error, or a name that is missing."""
+    if is_forbidden(error):
+        return False
+    is_bad = (error.sql_state or "").startswith(_SYNTAX_OR_ACCESS)
+    return is_bad or _names(_BAD_QUERIES, error) or _begins((*_UNKNOWN_COLUMN, "PARSE_SYNTAX_ERROR"), error)
 
 
 def is_unreachable(error: StatementError) -> bool:

@@ -74,8 +74,9 @@ def _with_verdict(environment: Environment, draft: PlannedRun) -> PlannedRun:
         draft,
         consents=tuple(consent for consent in given if not consent.is_expired(now)),
         consent_entries=_consent_entries(environment, needed_by(draft.refusals), now),
-        judged_warnings=tuple(
-            f"{consent.location}: {consent.expiry_note}" for consent in given if consent.is_expired(now)
+        judged_warnings=(
+            *draft.judged_warnings,
+            *(f"{consent.location}: {consent.expiry_note}" for consent in given if consent.is_expired(now)),
         ),
     )
 
@@ -95,7 +96,7 @@ def _without_covered(
 def _asked(
     environment: Environment, draft: PlannedRun, governed: GovernedPlan, now: datetime
 ) -> tuple[PlannedRun, Sequence[NeededConsent]]:
-    """Ask the tables: for costs and policies, then for their rows, unless the answers refuse the plan by then.
+    """Ask for costs, policies and queries of views, then for rows, unless the answers refuse the plan by then.
 
     Returns:
         the planned run with costs and refusals, and the consents that policies (ABAC) make necessary.
@@ -109,9 +110,13 @@ def _asked(
         refusals += (refusal for refusal in protected if not _is_allowed(refusal, policy))
         needed = needed_by(protected)
     refusals += ungoverned_tags(plan, environment.governed_tags)
+    warnings: Sequence[str] = ()
+    if environment.analysis is not None:
+        refused, warnings = environment.analysis.judge(plan, draft.intent.models, draft.snapshot)
+        refusals += refused
     if environment.preflight is not None and not refusals:
         refusals += environment.preflight.refusals(plan, draft.intent.tables, draft.basis.observed)
-    return replace(draft, plan=plan, refusals=tuple(refusals)), needed
+    return replace(draft, plan=plan, refusals=tuple(refusals), judged_warnings=tuple(warnings)), needed
 
 
 def _consent_entries(environment: Environment, needed: Sequence[NeededConsent], now: datetime) -> str:

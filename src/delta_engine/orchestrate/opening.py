@@ -37,6 +37,7 @@ from delta_engine.state.unity_catalog.listed_details import open_listings
 from delta_engine.validation.costs import CostEstimator
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.protected_data import ProtectedData
+from delta_engine.validation.query_analysis import QueryAnalysis
 from delta_engine.validation.validator import PlanValidator
 
 if TYPE_CHECKING:
@@ -162,6 +163,7 @@ def open_environment(
             counts_checks=counts_checks,
             notify=notify,
         ),
+        analysis=QueryAnalysis(runner, parallelism=settings.parallelism),
         protected_data=(
             ProtectedData(
                 backend.policies,

@@ -57,6 +57,7 @@ from delta_engine.telemetry.spans import OpenSpan, span
 from delta_engine.validation.costs import CostEstimator
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.protected_data import ProtectedData
+from delta_engine.validation.query_analysis import QueryAnalysis
 from delta_engine.validation.rules import needed_by
 from delta_engine.validation.validator import PlanValidator
 
@@ -84,6 +85,7 @@ class Environment:
         history: reads the commits of tables; without it, drift has no author.
         row_counter: counts the rows of tables to be dropped; without it, none is dropped.
         preflight: checks existing rows against new conditions; without it, rows are not checked.
+        analysis: asks the platform about new queries of views; without it, they fail when they are set.
         protected_data: asks for policies that may hide values from the engine; without it, there are none.
         costs: estimates what plans write; without it, nothing is known.
         principals: reads the current principal; without it, plans are not compared with its rights.
@@ -112,6 +114,7 @@ class Environment:
     history: TableHistoryReader | None = None
     row_counter: RowCounter | None = None
     preflight: Preflight | None = None
+    analysis: QueryAnalysis | None = None
     protected_data: ProtectedData | None = None
     governed_tags: GovernedTagReader = NO_GOVERNED_TAGS
     costs: CostEstimator | None = None

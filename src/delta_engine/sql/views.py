@@ -75,6 +75,11 @@ def sql_rename_view(name: ViewName, target: Sequence[str]) -> str:
     return f"ALTER {view_securable(name)} RENAME TO {sql_path(target)}"
 
 
+def sql_describe_query(query: str) -> str:
+    """Ask for the columns that a query returns, without running it (docs: "DESCRIBE QUERY")."""
+    return f"DESCRIBE QUERY {submitted_query(query)}"
+
+
 def sql_drop_view(name: ViewName) -> str:
     """Drop a view."""
     return f"DROP {view_securable(name)}"

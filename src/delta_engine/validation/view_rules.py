@@ -43,7 +43,10 @@ PRIVILEGES: Final = frozenset({"ALL PRIVILEGES", "APPLY TAG", "MANAGE", "SELECT"
 """The privileges of views (docs: "Unity Catalog privileges reference")."""
 
 
-_WAY_OUT: Final = "Change the query in the same plan, or declare again what it reads."
+_WAY_OUT: Final = "Change its query in the same plan, or declare again what it reads."
+_WAY_OUT_OF_STARS: Final = (
+    "Write the columns in place of *, or schema_mode: evolution, which follows other columns."
+)
 _WAY_OUT_OF_PARTIAL_RUNS: Final = "Select the view too, and change its query in the same plan."
 
 
@@ -117,7 +120,7 @@ class ViewsKeepWhatTheyRead:
                 f"it reads {_lost(broken)}",
                 **subject(broken.name),
                 location=broken.declared_at,
-                way_out=_WAY_OUT if broken.is_selected else _WAY_OUT_OF_PARTIAL_RUNS,
+                way_out=_way_out(broken),
             )
 
 
@@ -200,7 +203,14 @@ def _lost(broken: BrokenView) -> str:
     if not broken.columns:
         return f"{broken.relation}, which the plan drops"
     names = ", ".join(f"{broken.relation}.{column}" for column in broken.columns)
-    return f"{names}, which the plan drops or renames, and the plan does not change its query"
+    by_star = " by *" if broken.is_by_star else ""
+    return f"{names}{by_star}, which the plan drops or renames, and the plan does not change its query"
+
+
+def _way_out(broken: BrokenView) -> str:
+    if not broken.is_selected:
+        return _WAY_OUT_OF_PARTIAL_RUNS
+    return _WAY_OUT_OF_STARS if broken.is_by_star else _WAY_OUT
 
 
 def view_problems(view: View) -> Iterator[Problem]:
@@ -244,8 +254,12 @@ def column_problems(view: View, relations: Mapping[str, Sequence[str]]) -> Itera
         relations: the columns of declared tables and views, by key.
     """
     returned = returned_columns(view.query, relations) if query_problem(view.query) is None else None
-    if returned is None:
-        return
+    if returned is not None:
+        yield from unreturned(view, returned)
+
+
+def unreturned(view: View, returned: Sequence[str]) -> Iterator[Problem]:
+    """Yield the documented columns that are not among those that a query returns."""
     names = {name.lower() for name in returned}
     for column in view.columns:
         if column.key not in names:

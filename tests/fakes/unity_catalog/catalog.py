@@ -71,6 +71,7 @@ from tests.fakes.unity_catalog.stored import BINARY, Stored
 from tests.fakes.unity_catalog.views import VIEWS, Shown, schemas_of, selected
 
 _QUESTIONS = ("SELECT", "SHOW", "DESCRIBE")
+_ANALYSIS = "DESCRIBE QUERY "
 _EVERYTHING = re.compile(r"SELECT \* FROM ((?:`[^`]+`\.){2}`[^`]+`)")
 _CREATOR = "ann@example.com"
 _WITHOUT_HISTORY = (
@@ -123,6 +124,7 @@ class FakeUnityCatalog:
         lost_on_alter: what ALTER VIEW AS loses besides the comments of columns.
         shown_query: how the platform spells the queries of views where it shows them.
         hides_queries: whether `views` has NULL for the queries of others' views.
+        refuses_analysis: the condition by which `DESCRIBE QUERY` is refused; None to run it.
         statements: what changed something.
         questions: what was asked.
     """
@@ -168,6 +170,7 @@ class FakeUnityCatalog:
         self.lost_on_alter = user_views.LOST_ON_ALTER
         self.shown_query: Callable[[str], str] = user_views.as_shown
         self.hides_queries = False
+        self.refuses_analysis: str | None = None
         self._created_views = 0
         self.statements: list[str] = []
         self.questions: list[str] = []
@@ -307,6 +310,13 @@ class FakeUnityCatalog:
         view = self._view(path)
         return view_as_json(view, shows_query=self._shown_views()[view.key][1])
 
+    def _described_query(self, query: str) -> Sequence[Row]:
+        require(not self.refuses_analysis, self.refuses_analysis, "the query cannot be described")
+        return [
+            {"col_name": output.name, "data_type": "string", "comment": output.comment or None}
+            for output in self._relations().described(query)
+        ]
+
     def _relations(self) -> user_views.Relations:
         return user_views.Relations(tables=self.tables, views=self.user_views, functions=self.functions)
 
@@ -349,6 +359,8 @@ class FakeUnityCatalog:
 
     def _answer(self, sql: str) -> Sequence[Row]:
         self.questions.append(sql)
+        if sql.startswith(_ANALYSIS):
+            return self._described_query(sql.removeprefix(_ANALYSIS))
         question = parse_question(sql)
         match question:
             case statements.Question(_, ()) if ".information_schema.views" in sql:

@@ -134,12 +134,15 @@ class Relations:
             )
         return view
 
-    def analyzed(self, query: str, *outer: str) -> tuple[Output, ...]:
-        """Return what a query returns; refuse one that fails."""
+    def described(self, query: str, *outer: str) -> tuple[Output, ...]:
+        """Return what a query returns, also two columns of one name; refuse one that fails."""
         tree = _tree(query)
         self._check_functions(tree)
-        columns = self._columns(tree, outer)
-        outputs = _analyzed(query, tuple(columns.items()))
+        return _analyzed(query, tuple(self._columns(tree, outer).items()))
+
+    def analyzed(self, query: str, *outer: str) -> tuple[Output, ...]:
+        """Return what the query of a view returns; refuse one that fails."""
+        outputs = self.described(query, *outer)
         names = [output.name.lower() for output in outputs]
         require(len({*names}) == len(names), "COLUMN_ALREADY_EXISTS", f"{names}")
         return outputs

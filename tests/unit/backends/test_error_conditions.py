@@ -17,6 +17,7 @@ from delta_engine.backends.error_conditions import (
     is_missing_catalog,
     is_missing_class,
     is_missing_table,
+    is_refused_query,
     is_unauthenticated,
     is_unreachable,
     statement_error,
@@ -256,3 +257,25 @@ def test_the_documentation_names_what_is_tried_again_and_for_how_long() -> None:
     assert [condition for condition in conditions if f"`{condition}" not in page] == []
     for seconds in PATIENCE_SECONDS.values():
         assert f"{seconds / 60:.0f} minutes" in page
+
+
+@pytest.mark.parametrize(
+    ("message", "is_refused"),
+    [
+        ("[UNRESOLVED_COLUMN.WITH_SUGGESTION] no column. SQLSTATE: 42703", True),
+        ("[TABLE_OR_VIEW_NOT_FOUND] no table. SQLSTATE: 42P01", True),
+        ("[UNRESOLVED_ROUTINE] no function. SQLSTATE: 42883", True),
+        ("[PARSE_SYNTAX_ERROR] no query. SQLSTATE: 42601", True),
+        ("[DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES] no sum. SQLSTATE: 42K09", True),
+        ("[UNRESOLVED_COLUMN] no column", True),
+        ("[INSUFFICIENT_PERMISSIONS] no right. SQLSTATE: 42501", False),
+        ("PERMISSION_DENIED: no right", False),
+        ("[TEMPORARILY_UNAVAILABLE] later", False),
+        ("[DIVIDE_BY_ZERO] no quotient. SQLSTATE: 22012", False),
+        ("no condition", False),
+    ],
+)
+def test_a_refused_query_is_one_that_the_platform_cannot_make_sense_of(
+    message: str, is_refused: bool
+) -> None:
+    assert is_refused_query(statement_error(message, sql="S")) is is_refused

@@ -15,11 +15,13 @@ import pytest
 from delta_engine.backends.sql_runner import Row
 from tests.builders.viewed_project import (
     DROPPED,
+    DROPPED_COLUMN,
     EXPAND_THEN_CONTRACT,
     PROFIT,
     QUERY,
     RENAMED,
     STEPS,
+    TABLE,
     VIEWS,
     Models,
     write_viewed_models,
@@ -246,6 +248,36 @@ def test_a_wider_type_under_a_bound_view_is_refused(project: CatalogProject, que
     assert "Write schema_mode: type evolution" in message
     declare(project, Models(query=query))
     project.sync()
+    require_nothing_to_do(project)
+
+
+@pytest.mark.parametrize("changed", [RENAMED.table, TABLE.replace(DROPPED_COLUMN, "")])
+def test_a_bound_star_over_columns_that_go_is_refused_with_what_helps(
+    project: CatalogProject, changed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = VIEWS.index("    columns:")
+    head = VIEWS[:start].replace(
+        "query_file: views/revenue.sql", "query: SELECT * FROM ${catalog}.silver.orders"
+    )
+    declare(project, Models(views=head))
+    project.sync()
+    declare(project, Models(changed, views=head))
+    refused = project.run(f"plan {CONSENTS}")
+    text = " ".join(refused.stderr.split())
+    assert refused.code == 3, refused.stdout
+    assert "by *, which the plan drops or renames" in text
+    assert "Write the columns in place of *, or schema_mode: evolution" in text
+    declare(project, Models(changed, views=f"{head}    schema_mode: evolution\n"))
+    with monkeypatch.context() as patched:
+        broken = watch(project.catalog, patched)
+        project.sync(CONSENTS)
+    assert broken == []
+    require_nothing_to_do(project)
+    declare(project, Models(views=f"{head}    schema_mode: type evolution\n"))
+    with monkeypatch.context() as patched:
+        broken = watch(project.catalog, patched)
+        project.sync(CONSENTS)
+    assert broken == []
     require_nothing_to_do(project)
 
 

@@ -7,16 +7,19 @@ from dataclasses import fields
 from typing import Final
 
 from delta_engine.backends.capabilities import Feature
+from delta_engine.backends.error_conditions import is_refused_query
+from delta_engine.errors import StatementError
 from delta_engine.models import View, ViewColumn
 from delta_engine.sql.text import sql_path
 from delta_engine.sql.view_queries import is_same_query, without_names
-from delta_engine.sql.views import sql_alter_view_query, sql_create_view
+from delta_engine.sql.views import sql_alter_view_query, sql_create_view, sql_describe_query
 from delta_engine.state.view_descriptions import read_view
 from delta_engine.state.view_states import ViewState
 from delta_engine.tools.conformance.probe import Answer, Probe, attempted, described
 from delta_engine.tools.conformance.report import Holds
 from delta_engine.tools.conformance.rounds import Rounds
 from delta_engine.tools.conformance.scratch_tables import scratch_view
+from delta_engine.tools.conformance.statement_log import error_form
 
 _NO_VIEW: Final = "there is no scratch view"
 _KEPT: Final = frozenset({"query", "schema_mode", "comment", "owner", "grants"})
@@ -122,6 +125,27 @@ def _contradictions(planned: ViewState, applied: ViewState) -> Iterator[str]:
         yield "its schema mode is not shown"
 
 
+def _described_query(rounds: Rounds) -> Answer:
+    """Describe a query that returns two columns of one name, and one that reads a column which is missing."""
+    scratch = _scratch_view(rounds, "view")
+    if scratch is None:
+        return Holds.CANNOT_TELL, [_NO_VIEW]
+    name, run = sql_path(scratch[0].qualified_name.parts), rounds.backend.runner.run
+    try:
+        rows = run(sql_describe_query(f"SELECT 1 AS a, v.*, 2 AS a FROM {name} AS v"))
+    except StatementError as error:
+        return Holds.NO, [described(error_form(error))]
+    columns = [str(row.get("col_name")) for row in rows]
+    findings = [f"columns: {', '.join(columns)}"]
+    try:
+        run(sql_describe_query(f"SELECT missing_column FROM {name}"))
+    except StatementError as error:
+        findings.append(described(error_form(error)))
+        is_known = [columns[0], columns[-1]] == ["a", "a"] and is_refused_query(error)
+        return Holds.YES if is_known else Holds.NO, findings
+    return Holds.NO, [*findings, "a missing column is accepted"]
+
+
 VIEW_PROBES: Final = (
     Probe(
         name="altered view",
@@ -157,5 +181,12 @@ VIEW_PROBES: Final = (
         assumption="They do, with the schema mode in listings or in DESCRIBE … AS JSON.",
         ask=_two_descriptions,
         needs=(Feature.VIEWS, Feature.VIEW_COLUMN_COMMENTS),
+    ),
+    Probe(
+        name="described query",
+        question="Does DESCRIBE QUERY return the columns of a query, and refuse one that cannot run?",
+        assumption="It returns all names as col_name, also equal ones, and refuses with a SQLSTATE of class 42.",
+        ask=_described_query,
+        needs=(Feature.VIEWS,),
     ),
 )

@@ -75,6 +75,11 @@ PLAN_CASES: list[PlanCase] = [
     ),
     (
         view_rules.ViewsKeepWhatTheyRead(),
+        TablePlan((), (BrokenView(NAME, "dev.silver.orders", ("id",), is_by_star=True),)),
+        TablePlan((READS,)),
+    ),
+    (
+        view_rules.ViewsKeepWhatTheyRead(),
         TablePlan((), (BrokenView(NAME, "dev.silver.orders", (), is_selected=False),)),
         TablePlan((READS,)),
     ),
