@@ -21,7 +21,7 @@ from delta_engine.validation.protection_orders import unsafe_orders
 from delta_engine.validation.recent_readers import lineage_warnings
 from delta_engine.validation.rules import ConsentRefusal, needed_by
 from delta_engine.validation.validator import needed_consents
-from delta_engine.validation.view_rules import bound_types
+from delta_engine.validation.view_rules import bound_types, cast_types
 
 
 def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
@@ -31,6 +31,7 @@ def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
     """
     planned = _with_verdict(environment, draft)
     warnings = [*plan_doubts(planned.plan, planned.intent.models)]
+    warnings += cast_types(planned.plan, planned.intent.models, planned.snapshot)
     warnings += tag_warnings(planned.plan, planned.intent.tables, planned.snapshot)
     if environment.principals is not None:
         warnings += rights_warnings(environment.principals, planned.plan, planned.snapshot)

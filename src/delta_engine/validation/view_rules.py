@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from delta_engine.actions import Align, BrokenView, TablePlan
+from delta_engine.actions import Align, BrokenView, Drop, Keep, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.view_definition import AlterViewQuery, SetViewColumnComments
 from delta_engine.aspects.view_orders import circles, relation_columns, view_changes
 from delta_engine.errors import InvalidModelError, UnsafePlanError, unknown
-from delta_engine.models import Securable, Table, subject
+from delta_engine.models import QualifiedName, Securable, Table, ViewName, subject
 from delta_engine.models.nested_types import Widening
 from delta_engine.models.repetitions import repeated
 from delta_engine.models.views import SchemaMode, View, repeated_view_columns
@@ -24,7 +24,6 @@ from delta_engine.sql.view_queries import (
     returned_columns,
 )
 from delta_engine.state.states import CatalogState
-from delta_engine.state.view_states import ABSENT_VIEW
 from delta_engine.validation.governance_rules import TagsWithinLimits, rights_problems
 from delta_engine.validation.rules import (
     ALLOWED_IN_NAMES,
@@ -47,6 +46,7 @@ _WAY_OUT: Final = "Change its query in the same plan, or declare again what it r
 _WAY_OUT_OF_STARS: Final = (
     "Write the columns in place of *, or schema_mode: evolution, which follows other columns."
 )
+_WAY_OUT_OF_TYPES: Final = "Write schema_mode: type evolution, which takes over other types."
 _WAY_OUT_OF_PARTIAL_RUNS: Final = "Select the view too, and change its query in the same plan."
 
 
@@ -174,27 +174,54 @@ def bound_types(
     plan: TablePlan, models: Sequence[Securable], observed: CatalogState
 ) -> Iterator[UnsafePlanError]:
     """Yield the bound views that fail once the plan has widened the type of a column that they read (measured)."""
+    for view, column in _widened_reads(plan, models, observed, SchemaMode.BINDING):
+        is_selected = view in models
+        yield UnsafePlanError(
+            f"its schema_mode is binding, and it fails once {column} has another type",
+            **subject(view.qualified_name),
+            location=view.declared_at,
+            way_out=_WAY_OUT_OF_TYPES if is_selected else f"Select the view too. {_WAY_OUT_OF_TYPES}",
+        )
+
+
+def cast_types(plan: TablePlan, models: Sequence[Securable], observed: CatalogState) -> Iterator[str]:
+    """Yield the views that cast a column which the plan widens back to its former type (docs: "CREATE VIEW")."""
+    for view, column in _widened_reads(plan, models, observed, SchemaMode.COMPENSATION):
+        yield (
+            f"view {view.qualified_name} reads {column}, whose type the plan widens, and keeps the types of its own "
+            "columns (schema_mode compensation): a query of it may fail at values that do not fit. "
+            f"{_WAY_OUT_OF_TYPES}"
+        )
+
+
+def _widened_reads(
+    plan: TablePlan, models: Sequence[Securable], observed: CatalogState, mode: SchemaMode
+) -> Iterator[tuple[View, str]]:
+    """Yield the existing views of a mode with the columns that they read and whose type the plan widens.
+
+    Without a mode, a view has the platform's default, COMPENSATION. Views that a partial run leaves out count, too.
+    """
     widened = {
         (align.table.key, change.name.lower())
         for align in plan.align_tables
         for change in align.of_type(ColumnTypeChange)
         if change.widening is not Widening.NOTHING
     }
-    views = of_kind(View, models) if widened else ()
-    relations = relation_columns(of_kind(Table, models), views)
-    for view in views:
-        state = observed.views.get(view.key, ABSENT_VIEW)
+    if not widened:
+        return
+    views = {view.key: view for view in of_kind(View, models)}
+    undeclared = {change.name.key for kind in (Keep, Drop) for change in plan.of_kind(kind, ViewName.kind)}
+    relations = relation_columns(of_kind(Table, models), views.values())
+    for key, state in sorted(observed.views.items()):
+        if not state.exists or key in undeclared:
+            continue
+        view = views.get(key) or View(*QualifiedName.of_key(key).parts, state.query or "")
         reads = read_columns(view.query, relations)
-        if reads is None or (view.schema_mode or state.schema_mode) is not SchemaMode.BINDING:
+        if reads is None or (view.schema_mode or state.schema_mode or SchemaMode.COMPENSATION) is not mode:
             continue
         for table, column in sorted(widened):
             if column in reads.columns.get(table, ()) or table in reads.spread:
-                yield UnsafePlanError(
-                    f"its schema_mode is binding, and it fails once {table}.{column} has another type",
-                    **subject(view.qualified_name),
-                    location=view.declared_at,
-                    way_out="Write schema_mode: type evolution, which takes over other types.",
-                )
+                yield view, f"{table}.{column}"
 
 
 def _lost(broken: BrokenView) -> str:

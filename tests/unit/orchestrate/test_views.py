@@ -251,6 +251,34 @@ def test_a_wider_type_under_a_bound_view_is_refused(project: CatalogProject, que
     require_nothing_to_do(project)
 
 
+def test_a_wider_type_under_a_bound_view_that_a_partial_run_leaves_out_is_refused(
+    project: CatalogProject,
+) -> None:
+    bound = VIEWS.replace("type evolution", "binding")
+    declare(project, Models(Models().table.replace("amount, type: bigint", "amount, type: int"), views=bound))
+    project.sync()
+    declare(project, Models(views=bound))
+    refused = project.run("plan -t dev.silver.orders")
+    assert refused.code == 3, refused.stdout
+    assert f"view {VIEW}: its schema_mode is binding" in " ".join(refused.stderr.split())
+    assert "Select the view too." in refused.stderr
+
+
+@pytest.mark.parametrize("mode", ["", "    schema_mode: compensation\n"])
+def test_a_wider_type_under_a_view_that_casts_it_back_is_noted(project: CatalogProject, mode: str) -> None:
+    views = VIEWS.replace("    schema_mode: type evolution\n", mode)
+    declare(project, Models(Models().table.replace("amount, type: bigint", "amount, type: int"), views=views))
+    project.sync()
+    declare(project, Models(views=views))
+    note = f"note: view {VIEW} reads dev.silver.orders.amount, whose type the plan widens, and keeps the types of its"
+    planned = project.run("plan")
+    assert planned.code == 0, planned.stderr
+    assert planned.stderr.count("keeps the types") == 1
+    assert note in " ".join(planned.stderr.split())
+    declare(project, Models())
+    assert "keeps the types" not in project.run("plan").stderr
+
+
 @pytest.mark.parametrize("changed", [RENAMED.table, TABLE.replace(DROPPED_COLUMN, "")])
 def test_a_bound_star_over_columns_that_go_is_refused_with_what_helps(
     project: CatalogProject, changed: str, monkeypatch: pytest.MonkeyPatch
