@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,49 @@ def test_names_as_spark_resolves_them(spark: SparkSession, delta_engine: Command
         assert delta_engine("-e", "local", "plan", "--detailed-exitcode").code == 0
     finally:
         spark.sql("DROP SCHEMA IF EXISTS spark_catalog.by_name CASCADE")
+
+
+VIEWS = """
+views:
+  - catalog: ${catalog}
+    schema: with_views
+    name: recent
+    comment: Orders of today
+    schema_mode: type evolution
+    query: |
+      SELECT id, amount
+      FROM ${catalog}.with_views.orders
+      WHERE amount > 10
+  - {catalog: "${catalog}", schema: with_views, name: ids, query: "SELECT id FROM ${catalog}.with_views.recent"}
+"""
+
+
+def test_an_import_of_spark_s_catalog_has_its_views(
+    spark: SparkSession, delta_engine: CommandLine, project: Path
+) -> None:
+    config = project / "conf" / "local.yml"
+    text = config.read_text().replace("type: oss", "type: oss, names: catalog")
+    config.write_text(text.replace("catalog: dev", "catalog: spark_catalog"))
+    models = project / "conf" / "models" / "orders.yml"
+    models.write_text(models.read_text().replace("schema: silver", "schema: with_views") + VIEWS)
+    try:
+        made = delta_engine("-e", "local", "sync", "--yes")
+        assert made.code == 0, made.stderr
+        spark.sql("CREATE OR REPLACE TEMPORARY VIEW passing AS SELECT 1 AS a")
+        spark.sql("CREATE VIEW spark_catalog.with_views.short AS SELECT id FROM with_views.orders")
+        shutil.rmtree(project / ".delta-engine" / "state")
+        models.unlink()
+        imported = delta_engine("-e", "local", "import", "spark_catalog.with_views", "--to", str(models))
+        assert "view spark_catalog.with_views.short: " in imported.stderr
+        assert "passing" not in imported.stdout + imported.stderr
+        assert "schema_mode: type evolution" in models.read_text()
+        files = sorted(path.name for path in (models.parent / "views").iterdir())
+        assert files == ["with_views.ids.sql", "with_views.recent.sql"]
+        planned = delta_engine("-e", "local", "plan", "--detailed-exitcode")
+        assert planned.code == 0, planned.stdout + planned.stderr
+    finally:
+        spark.sql("DROP VIEW IF EXISTS passing")
+        spark.sql("DROP SCHEMA IF EXISTS spark_catalog.with_views CASCADE")
 
 
 def test_something_else_in_the_tables_place(

@@ -70,6 +70,11 @@ def sql_show_tables(catalog: str, schema: str) -> str:
     return f"SHOW TABLES IN {quote_ident(catalog)}.{quote_ident(schema)}"
 
 
+def sql_show_views(catalog: str, schema: str) -> str:
+    """List a schema's views, and the session's temporary ones: `namespace`, `viewName` and `isTemporary`."""
+    return f"SHOW VIEWS IN {quote_ident(catalog)}.{quote_ident(schema)}"
+
+
 def sql_information_schema(catalog: str, view: str, columns: Sequence[str], conditions: Sequence[str]) -> str:
     """Query a view of a catalog's `information_schema`; all columns if none are named."""
     where = f"\nWHERE {' AND '.join(conditions)}" if conditions else ""

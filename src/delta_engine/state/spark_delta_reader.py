@@ -24,7 +24,7 @@ from delta_engine.backends import error_conditions
 from delta_engine.backends.addressing import CatalogAddressing, PathAddressing
 from delta_engine.backends.spark_catalogs import catalog_way_out
 from delta_engine.backends.spark_sql_runner import DeltaSchema
-from delta_engine.backends.sql_runner import SqlRunner
+from delta_engine.backends.sql_runner import SqlRunner, query_each
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
 from delta_engine.models import AbacPolicy, QualifiedName, SchemaName, Table, View, ViewName
 from delta_engine.models.functions import Function, FunctionName
@@ -34,6 +34,7 @@ from delta_engine.sql.queries import (
     sql_show_schemas,
     sql_show_table_properties,
     sql_show_tables,
+    sql_show_views,
 )
 from delta_engine.state import interpretation
 from delta_engine.state.audits import NO_AUDIT, Audit
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 
 _ANY_DELTA_TABLE_HAS = "delta.minReaderVersion"
 _INFORMATION_SCHEMA = "information_schema"
+_SESSION_CATALOG: Final = "spark_catalog"
 
 Rows: TypeAlias = Sequence[Mapping[str, object]]
 
@@ -168,6 +170,10 @@ class FolderFinder:
             if _can_be_a_name(folder.name) and _may_be_a_table(folder)
         ]
 
+    def views(self, _schemas: set[_SchemaPair]) -> list[ViewName]:
+        """Return nothing: no folder is a view."""
+        return []
+
     def _folders(self, catalog: str, schema: str) -> list[Path]:
         folder = self._addressing.warehouse / catalog / schema
         with _listing(f"schema {catalog}.{schema}", folder):
@@ -215,6 +221,16 @@ class CatalogFinder:
             for catalog, schema in sorted(schemas)
             for row in self._list(sql_show_tables(catalog, schema), catalog, f"schema {catalog}.{schema}")
             if row["namespace"]  # temporary views have no schema
+        ]
+
+    def views(self, schemas: set[_SchemaPair]) -> list[ViewName]:
+        """Return the views of schemas of Spark's session catalog, which alone has views; `listed` has them, too."""
+        return [
+            ViewName(catalog, schema, interpretation.unquoted(str(row["viewName"])))
+            for catalog, schema in sorted(schemas)
+            if catalog == _SESSION_CATALOG
+            for row in self._list(sql_show_views(catalog, schema), catalog, f"schema {catalog}.{schema}")
+            if not row["isTemporary"]
         ]
 
     def _list(self, sql: str, catalog: str, listed: str) -> Sequence[Mapping[str, object]]:
@@ -310,25 +326,44 @@ class SparkDeltaReader:
             pairs -= missing.keys()
             odd = [(catalog, spelling) for spelling in missing.values() if spelling is not None]
         listed: list[QualifiedName] = []
+        views: list[ViewName] = []
         refusals = [_odd_schema((catalog, spelling.lower()), spelling) for catalog, spelling in odd]
         for pair in sorted(pairs):
             try:
                 listed += self._finder.listed({pair})
+                views += self._finder.views({pair})
             except CatalogReadError as refusal:
                 if schemas is not None:
                     raise
                 refusals.append(refusal)
         by_key = {name.key: name for name in sorted(listed, key=str)}  # lower case last
-        return Listing(tables=tuple(by_key[key] for key in sorted(by_key)), refusals=tuple(refusals))
+        for view in views:
+            by_key.pop(view.key, None)
+        return Listing(
+            tables=tuple(by_key[key] for key in sorted(by_key)),
+            views=tuple(sorted(views)),
+            refusals=tuple(refusals),
+            schemas=tuple(sorted(schema for _, schema in pairs)),
+        )
 
     def governed_in(
         self,
         _catalog: str,
-        _schemas: Collection[str],
-        _views: Sequence[ViewName] = (),
+        schemas: Collection[str],
+        views: Sequence[ViewName] = (),
     ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
-        """Return nothing: Spark lists functions without what they are, and has no policies."""
-        return CatalogState(tables={}), ()
+        """Return the views: Spark lists functions without what they are, and has no policies."""
+        asked = [name for name in views if name.parts[1] in schemas]
+        answers = query_each(self._view_or_refusal, asked, self._parallelism)
+        states = {name.key: answer for name, answer in answers if isinstance(answer, ViewState)}
+        refusals = tuple(answer for _, answer in answers if isinstance(answer, RefusedError))
+        return CatalogState(tables={}, views=states), refusals
+
+    def _view_or_refusal(self, name: ViewName) -> ViewState | CatalogReadError:
+        try:
+            return read_view(self._runner, name)
+        except CatalogReadError as refusal:
+            return refusal
 
     def describe(self, table: QualifiedName) -> TableDescription | None:
         """Return the description of a table without Spark; None if only Spark can describe it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +21,7 @@ from delta_engine.backends.spark_sql_runner import DeltaSchema
 from delta_engine.backends.sql_runner import Row
 from delta_engine.backends.stored_keys import find_primary_key, primary_key_property
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import PrimaryKey, QualifiedName, Schema
+from delta_engine.models import PrimaryKey, QualifiedName, Schema, ViewName
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.catalog_reader import bare_model, read_each, readable_snapshot
@@ -336,6 +337,49 @@ def test_a_schema_that_exists_in_both_cases_is_the_one_in_lower_case() -> None:
     assert reader.snapshot([bare_model(QualifiedName("dev", "upper", "nope"))]).missing_schemas == frozenset()
     assert reader.relations_in("dev", {"upper"}).refusals == ()
     assert len(reader.relations_in("dev").refusals) == 1
+
+
+VIEW_ROWS: list[Row] = [
+    {"namespace": "silver", "viewName": "recent", "isTemporary": False},
+    {"namespace": "", "viewName": "passing", "isTemporary": True},
+]
+VIEW_TEXT = json.dumps(
+    {"type": "VIEW", "columns": [{"name": "id"}], "view_original_text": "SELECT id FROM c.s.t"}
+)
+
+
+def test_views_are_listed_in_the_session_catalog_alone() -> None:
+    tables: list[Row] = [
+        {"namespace": "silver", "tableName": "orders"},
+        {"namespace": "silver", "tableName": "recent"},
+    ]
+    answers = {
+        "SHOW SCHEMAS": [{"namespace": "silver"}],
+        "SHOW TABLES": tables,
+        "SHOW VIEWS": VIEW_ROWS,
+        "AS JSON": [{"json": VIEW_TEXT}],
+    }
+    runner = ScriptedSqlRunner(answers)
+    reader = SparkDeltaReader(runner, _no_schema, CatalogAddressing())
+    elsewhere = reader.relations_in("dev", {"silver"})
+    assert ([name.table for name in elsewhere.tables], elsewhere.views) == (["orders", "recent"], ())
+    assert not [sql for sql in runner.statements if sql.startswith("SHOW VIEWS")]
+    listing = reader.relations_in("spark_catalog")
+    recent = ViewName("spark_catalog", "silver", "recent")
+    assert ([name.table for name in listing.tables], listing.views) == (["orders"], (recent,))
+    state, refusals = reader.governed_in("spark_catalog", listing.schemas, listing.views)
+    assert ([*state.views], refusals) == ([recent.key], ())
+    assert state.views[recent.key].query == "SELECT id FROM c.s.t"
+    assert reader.governed_in("spark_catalog", ["gold"], listing.views)[0].views == {}
+
+
+def test_a_listed_view_that_cannot_be_described_is_refused_by_name() -> None:
+    reader = SparkDeltaReader(
+        ScriptedSqlRunner({"AS JSON": [{"json": "?"}]}), _no_schema, CatalogAddressing()
+    )
+    name = ViewName("spark_catalog", "silver", "recent")
+    state, (refusal,) = reader.governed_in("spark_catalog", ["silver"], [name])
+    assert (state.views, refusal.securable) == ({}, f"view {name}")
 
 
 def description(kind: str) -> list[Row]:
