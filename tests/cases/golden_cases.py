@@ -16,7 +16,7 @@ from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.loading import Declared, load_declared
 from delta_engine.config.settings import BackendType, Settings
-from delta_engine.config.state_backend import DEFAULT_PATH, LocalState, StateBackend
+from delta_engine.config.state_backend import DEFAULT_PATH, StateBackend
 from delta_engine.errors import SourceLocation
 from delta_engine.models import (
     CheckConstraint,
@@ -207,7 +207,7 @@ def settings_for(project_dir: Path, *, yaml: str, **variables: str) -> Settings:
         default_table_properties={},
         policy=Policy(),
         parallelism=1,
-        state_backend=StateBackend(place=LocalState(path=project_dir / DEFAULT_PATH)),
+        state_backend=StateBackend(place=project_dir / DEFAULT_PATH),
         locate=lambda _path: SourceLocation("conf/test.yml", 1),
     )
 

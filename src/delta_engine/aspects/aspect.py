@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from typing_extensions import TypeVar as DefaultTypeVar
 
-from delta_engine.actions import Action, Name_co, SomeAction
+from delta_engine.actions import SAFE, Action, Hazard, Name_co, SomeAction
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.comparison import Comparison, Owned, OwnedState
 from delta_engine.aspects.facet import Facet
@@ -205,6 +205,25 @@ SharedAspect: TypeAlias = "Aspect[SomeAction, Owned, OwnedState]"
 
 SchemaAspect: TypeAlias = Aspect[SomeAction, Schema, SchemaState]
 """An aspect of schemas alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintDrop(Generic[_Observed]):
+    """An action that drops a constraint.
+
+    Args:
+        is_remade: whether the plan adds it again.
+        is_ours: whether the engine added it, or the model declares it.
+    """
+
+    observed: _Observed
+    is_remade: bool = False
+    is_ours: bool = True
+
+    @property
+    def hazards(self) -> tuple[Hazard, ...]:
+        """Readers may rely on the constraint, unless the plan adds it again."""
+        return SAFE if self.is_remade else (Hazard.BREAKS_READERS,)
 
 
 @dataclass(frozen=True, slots=True)

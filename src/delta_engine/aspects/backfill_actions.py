@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.aspects.conversions import ConversionStage, new_name, old_name
@@ -20,6 +20,8 @@ from delta_engine.sql.backfills import (
 )
 from delta_engine.sql.expressions import with_column_renamed
 from delta_engine.sql.text import quote_ident
+
+_Fill = TypeVar("_Fill")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +87,19 @@ class FillColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class VerifyRows:
-    """Verify that a fill lost no value and no row; `untouched` are the columns that it does not assign."""
+class _Verification(Generic[_Fill]):
+    """Verifies that fills lost no value and no row; `untouched` are the columns that they do not assign."""
 
-    phase: ClassVar[Phase] = Phase.VERIFY_ROWS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.SCANS_DATA,)
-    fills: tuple[FillColumn, ...]
+    fills: tuple[_Fill, ...]
     untouched: tuple[tuple[str, DataType], ...]
+
+
+class VerifyRows(_Verification[FillColumn]):
+    """Verify the rows after the fill of columns."""
+
+    __slots__ = ()
+    phase: ClassVar[Phase] = Phase.VERIFY_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +149,11 @@ class FillSwappedColumn:
         return (missing_values if self.is_deterministic else given_values)(self.name, self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class VerifySwappedRows:
-    """Verify the same of the fill after the swap."""
+class VerifySwappedRows(_Verification[FillSwappedColumn]):
+    """Verify the rows after the fill that follows the swap."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.VERIFY_SWAPPED_ROWS
-    hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.SCANS_DATA,)
-    fills: tuple[FillSwappedColumn, ...]
-    untouched: tuple[tuple[str, DataType], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, TypeAlias
 
-from delta_engine.actions import SAFE, Hazard, Phase
+from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, RenderContext, takes_ownership
+from delta_engine.aspects.aspect import Aspect, Change, ConstraintDrop, RenderContext, takes_ownership
 from delta_engine.aspects.comparison import Comparison, lost_places, retyped_places
 from delta_engine.aspects.facet import Facet, Form
 from delta_engine.models import CheckConstraint, Part, Table
@@ -33,24 +33,11 @@ class CheckAdd:
     replaced: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckDrop:
-    """Drop a check.
+class CheckDrop(ConstraintDrop[CheckConstraint]):
+    """Drop a check."""
 
-    Args:
-        is_remade: whether the plan adds it again.
-        is_ours: whether the engine added it, or the model declares it.
-    """
-
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.DROP_CHECKS
-    observed: CheckConstraint
-    is_remade: bool = False
-    is_ours: bool = True
-
-    @property
-    def hazards(self) -> tuple[Hazard, ...]:
-        """Readers may rely on the check, unless the plan adds it again."""
-        return SAFE if self.is_remade else (Hazard.BREAKS_READERS,)
 
 
 _Action: TypeAlias = CheckAdd | CheckDrop

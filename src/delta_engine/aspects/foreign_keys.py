@@ -14,7 +14,14 @@ from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, CreateClauses, RenderContext, takes_ownership
+from delta_engine.aspects.aspect import (
+    Aspect,
+    Change,
+    ConstraintDrop,
+    CreateClauses,
+    RenderContext,
+    takes_ownership,
+)
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import Facet, Form, written_part
 from delta_engine.backends.capabilities import PrimaryKeySupport
@@ -37,24 +44,11 @@ class ForeignKeyAdd:
     replaced: ForeignKey | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignKeyDrop:
-    """Drop a foreign key.
+class ForeignKeyDrop(ConstraintDrop[ForeignKey]):
+    """Drop a foreign key."""
 
-    Args:
-        is_remade: whether the plan adds it again.
-        is_ours: whether the engine added it, or the model declares it.
-    """
-
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.DROP_FOREIGN_KEYS
-    observed: ForeignKey
-    is_remade: bool = False
-    is_ours: bool = True
-
-    @property
-    def hazards(self) -> tuple[Hazard, ...]:
-        """Readers may join by the key, unless the plan adds it again."""
-        return SAFE if self.is_remade else (Hazard.BREAKS_READERS,)
 
 
 _Action: TypeAlias = ForeignKeyAdd | ForeignKeyDrop

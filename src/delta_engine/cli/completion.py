@@ -91,12 +91,11 @@ def _runs(ctx: typer.Context) -> Iterator[str]:
 
 
 def _versions(ctx: typer.Context) -> Iterator[str]:
-    from delta_engine.config.state_backend import LocalState
     from delta_engine.deployment.stores.local import LocalStateStore
 
     for state, environment in _states(ctx):
-        if isinstance(state.place, LocalState):
-            for version in LocalStateStore(state.place.path, environment).versions.list():
+        if isinstance(state.place, Path):
+            for version in LocalStateStore(state.place, environment).versions.list():
                 yield version.version_id
 
 
@@ -116,13 +115,12 @@ complete_topic: Final = _completer(_topics)
 
 def _documents(ctx: typer.Context) -> Iterator[RecordedNames]:
     """Yield the deployment states that local files hold: documents, or copies of remote ones."""
-    from delta_engine.config.state_backend import LocalState
     from delta_engine.deployment.recorded_names import recorded_names
     from delta_engine.deployment.stores.local import LocalStateStore, copy_of_remote
 
     for state, environment in _states(ctx):
-        if isinstance(state.place, LocalState):
-            stored = LocalStateStore(state.place.path, environment).read()
+        if isinstance(state.place, Path):
+            stored = LocalStateStore(state.place, environment).read()
             data = stored.data if stored else None
         else:
             data = copy_of_remote(state.cache.path, environment) if state.cache else None

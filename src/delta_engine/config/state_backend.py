@@ -117,13 +117,6 @@ StateBackendDocument: TypeAlias = LocalBackend | _S3Backend | _DatabricksBackend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalState:
-    """Local files in an absolute folder."""
-
-    path: Path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DatabricksState:
     """A volume and two small tables in a schema of Unity Catalog."""
 
@@ -149,7 +142,7 @@ class StateCache:
     max_age_seconds: float
 
 
-StatePlace: TypeAlias = LocalState | S3State | DatabricksState
+StatePlace: TypeAlias = Path | S3State | DatabricksState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +165,7 @@ def state_backend(document: Document, config: StateBackendDocument, project_dir:
     cache: StateCache | None = None
     match config:
         case LocalBackend(local=local):
-            place: StatePlace = LocalState(path=project_dir / local.path)
+            place: StatePlace = project_dir / local.path
         case _S3Backend(s3=remote) | _DatabricksBackend(databricks=remote):
             place = _remote(document, remote, str(config.__struct_config__.tag))
         case _HybridBackend(remote=remote):

@@ -31,7 +31,8 @@ from delta_engine.orchestrate.last_changes import last_changes
 from delta_engine.orchestrate.recording import Recording
 from delta_engine.orchestrate.runs import NOT_STARTED, UNREADABLE, Environment, OpenRun, PlannedRun
 from delta_engine.ownership.recorded import resource_key, table_record
-from delta_engine.plan_files.staleness import ReviewedPlan
+from delta_engine.plan_files.document import PlanFile
+from delta_engine.plan_files.staleness import require_statements
 from delta_engine.report.run_report import RunEnd, RunReport
 from delta_engine.state.catalog_reader import bare_model, direct_snapshot_by, under_former_name
 from delta_engine.state.states import ABSENT, CatalogState
@@ -112,7 +113,7 @@ def apply_planned(
     on_outcome: OnOutcome = lambda _outcome: None,
     control: ApplyControl | None = None,
     *,
-    reviewed: ReviewedPlan | None = None,
+    reviewed: PlanFile | None = None,
 ) -> AppliedRun:
     """Apply a validated plan and record what it did. Ctrl-C and SIGTERM stop it in an orderly way.
 
@@ -216,11 +217,11 @@ def _begin(
     run: OpenRun,
     planned: PlannedRun,
     recording: Recording,
-    reviewed: ReviewedPlan | None,
+    reviewed: PlanFile | None,
 ) -> None:
     """Journal what is about to be applied, unless it is nothing."""
     if reviewed is not None:
-        reviewed.require(planned.compiled)
+        require_statements(reviewed.statements, planned.compiled)
     if planned.plan:
         run.lease.check()
         run.recorder.begin(

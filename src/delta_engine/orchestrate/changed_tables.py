@@ -65,16 +65,17 @@ def since_commit(project: Project, since: str, globs: Sequence[str] = ()) -> Cha
     narrower = selected(project, globs)
     compared = compared_with(since, project.settings.project_dir)
     former = _former_project(project, compared)
-    reason = former if isinstance(former, str) else _reason_for_all(project, former, compared)
+    reason = former if isinstance(former, str) else _reason_for_all(project, *former, compared)
     if isinstance(former, str) or reason:
         note = f"all tables are planned, not only those that changed since {since}: {reason}"
         return ChangedProject(project=narrower, changed=None, note=note)
+    tables = former[1].tables
     chosen = {model.key for model in narrower.models}
     changed = ChangedTables(
         since=since,
-        tables=tuple(str(model.qualified_name) for model in _changed(project, former) if model.key in chosen),
+        tables=tuple(str(model.qualified_name) for model in _changed(project, tables) if model.key in chosen),
         removed=tuple(
-            str(name) for name in _removed(project, former) if not globs or matches_any(name, globs)
+            str(name) for name in _removed(project, tables) if not globs or matches_any(name, globs)
         ),
     )
     count = f"{len(changed.tables)} of {counted(len(narrower.models), 'table')}"
@@ -83,17 +84,8 @@ def since_commit(project: Project, since: str, globs: Sequence[str] = ()) -> Cha
     return ChangedProject(project=narrowed(narrower, changed), changed=changed, note=note)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Former:
-    """The YAML models of a commit, and its configuration."""
-
-    settings: Settings
-    tables: tuple[Table, ...]
-    others: tuple[Securable, ...]
-
-
-def _former_project(project: Project, compared: ComparedRepository) -> _Former | str:
-    """Return the project of the common ancestor, or why it cannot be read."""
+def _former_project(project: Project, compared: ComparedRepository) -> tuple[Settings, Declared] | str:
+    """Return the configuration of the common ancestor and its YAML models, or why it cannot be read."""
     settings = project.settings
     read = _configurations(settings, compared.root) | _text_files(project, compared.root)
     with TemporaryDirectory(prefix="delta-engine-") as folder:
@@ -107,8 +99,7 @@ def _former_project(project: Project, compared: ComparedRepository) -> _Former |
         except (RefusedError, OSError) as error:
             text = str(error).replace(f"{root}{os.sep}", "")
             return f"the project of that commit cannot be read: {text}"
-    others = tuple(model for model in declared.models if not isinstance(model, Table))
-    return _Former(settings=former, tables=declared.tables, others=others)
+    return former, declared
 
 
 def _is_read(path: str, extra: frozenset[str]) -> bool:
@@ -149,19 +140,24 @@ def _present(settings: Settings) -> Declared:
     return Declared(models=load_present(settings, ()), is_whole=True)
 
 
-def _reason_for_all(project: Project, former: _Former, compared: ComparedRepository) -> str:
+def _reason_for_all(
+    project: Project, former: Settings, declared: Declared, compared: ComparedRepository
+) -> str:
     """Return why all tables count as changed; empty if the models tell."""
     settings = project.settings
-    now, before = _of_plans(settings), _of_plans(former.settings)
+    now, before = _of_plans(settings), _of_plans(former)
     if changed := [name for name, value in now.items() if value != before[name]]:
         return f"{' and '.join(changed)} changed"
-    others, before_others = _by_resource(project.others), _by_resource(former.others)
+    others, before_others = (
+        _by_resource(project.others),
+        _by_resource(model for model in declared.models if not isinstance(model, Table)),
+    )
     python = {key: model for key, model in others.items() if key not in _in_yaml(project)}
     if kinds := _changed_kinds(others, {**before_others, **python}):
         return f"declared {' and '.join(map(plural, kinds))} changed"
-    if settings.python_models != former.settings.python_models:
+    if settings.python_models != former.python_models:
         return "models.python changed"
-    if settings.python_models and _variables(settings) != _variables(former.settings):
+    if settings.python_models and _variables(settings) != _variables(former):
         return "variables or defaults changed, which Python models may read"
     if settings.python_models and (changed := sorted(_changed_modules(settings, compared))):
         return f"Python code changed, and that of the commit is not run: {changed[0]}"
@@ -195,14 +191,14 @@ def _changed_modules(settings: Settings, compared: ComparedRepository) -> Iterat
             yield str(path.relative_to(compared.root))
 
 
-def _changed(project: Project, former: _Former) -> Iterator[Table]:
+def _changed(project: Project, former: Sequence[Table]) -> Iterator[Table]:
     python = _python_tables(project)
-    before = {model.key: model for model in resolved((*former.tables, *python))}
+    before = {model.key: model for model in resolved((*former, *python))}
     return (model for model in project.models if before.get(model.key) != model)
 
 
-def _removed(project: Project, former: _Former) -> Iterator[QualifiedName]:
-    return (model.qualified_name for model in former.tables if model.key not in project.declared_names)
+def _removed(project: Project, former: Sequence[Table]) -> Iterator[QualifiedName]:
+    return (model.qualified_name for model in former if model.key not in project.declared_names)
 
 
 def _python_tables(project: Project) -> tuple[Table, ...]:

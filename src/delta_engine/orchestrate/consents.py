@@ -12,7 +12,6 @@ from delta_engine.actions.policy import Consent, DestructiveKind, NeededConsent,
 from delta_engine.config.consents import REASON_TO_WRITE
 from delta_engine.config.entry_text import EntryWriter, with_reasons
 from delta_engine.config.settings import Settings, load_settings
-from delta_engine.config.state_backend import LocalState
 from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.document import DeploymentState, consent_key
 from delta_engine.deployment.repository import StateRepository
@@ -119,8 +118,8 @@ def _local_state(settings: Settings) -> DeploymentState | None:
     """Return the deployment state of an environment as far as this machine has it."""
     backend, name = settings.state_backend, settings.environment
     folder = backend.cache.path if backend.cache else None
-    if isinstance(backend.place, LocalState):
-        folder = backend.place.path
+    if isinstance(backend.place, Path):
+        folder = backend.place
     if folder is None:
         return None
     with suppress(DeltaEngineError, OSError):

@@ -15,7 +15,7 @@ from typing import Final
 from typing_extensions import assert_never
 
 from delta_engine.config.settings import Settings
-from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
+from delta_engine.config.state_backend import DatabricksState, S3State
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.files import ReportFiles
 from delta_engine.deployment.locks.file import FileLock
@@ -101,7 +101,7 @@ def open_deployment(
 def open_report_files(settings: Settings) -> ReportFiles:
     """Open the place for reports, next to the deployment state; with a local copy, next to the remote document."""
     match settings.state_backend.place:
-        case LocalState(path=path):
+        case Path() as path:
             return LocalFiles(path)
         case S3State() as place:
             return open_s3_folder(place)
@@ -148,7 +148,7 @@ def _parts(settings: Settings, backend: Backend | None) -> tuple[StateStore, Jou
     store: StateStore
     records: LockRecords
     match state.place:
-        case LocalState(path=path):
+        case Path() as path:
             lock = FileLock(path, environment)
             return LocalStateStore(path, environment), LocalJournalStore(path, environment), lock, 0
         case S3State() as place:

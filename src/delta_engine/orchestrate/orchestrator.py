@@ -22,12 +22,11 @@ from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import detected_drift, observe_locked
 from delta_engine.orchestrate.planning import draft_revert, draft_sync, plan_unlocked
-from delta_engine.orchestrate.reviewed_plans import earlier_apply, reviewed_plan
+from delta_engine.orchestrate.reviewed_plans import earlier_apply, require_fresh
 from delta_engine.orchestrate.runs import Environment, Observation, OpenRun, PlannedRun, RunView, open_run
 from delta_engine.orchestrate.undoing import draft_undo, plan_undo, undo_note
 from delta_engine.ownership.recorded import AcceptedDrift, resource_key
 from delta_engine.plan_files.document import Options, PlanFile
-from delta_engine.plan_files.staleness import ReviewedPlan
 from delta_engine.report.run_report import RunEnd, RunReport
 from delta_engine.telemetry.context import utc_now
 
@@ -130,9 +129,9 @@ def apply_file(
                 draft = _recorded_plan(run, draft_undo(run.environment, run.loaded, file.options))
             else:
                 draft = _drafted_sync(run, project.models, is_partial=project.is_partial)
-            reviewed = reviewed_plan(file, path, project, run, draft)  # before tables are asked
+            require_fresh(file, path, project, run, draft)  # before tables are asked
             planned = _judged(run, draft)
-        return _carry_out(run, planned, view, reviewed)
+        return _carry_out(run, planned, view, file)
 
 
 def record_accepted(run: OpenRun, drifted: Sequence[ComparedResource]) -> None:
@@ -182,7 +181,7 @@ def find_drift(
 
 
 def _carry_out(
-    run: OpenRun, planned: PlannedRun, view: RunView, reviewed: ReviewedPlan | None = None
+    run: OpenRun, planned: PlannedRun, view: RunView, reviewed: PlanFile | None = None
 ) -> RunReport:
     """Show the plan of a locked run, refuse it if it must not be applied, ask, apply it, and show the report."""
     view.show_plan(planned)

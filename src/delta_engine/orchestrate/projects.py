@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from typing_extensions import assert_never
@@ -13,7 +14,7 @@ from typing_extensions import assert_never
 from delta_engine.config.loading import forget_modules
 from delta_engine.config.project_folders import ProjectFolder
 from delta_engine.config.settings import BackendType, Settings
-from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
+from delta_engine.config.state_backend import DatabricksState, S3State
 from delta_engine.errors import ConfigError, RefusedError
 from delta_engine.models import Securable
 from delta_engine.orchestrate.project import Project, load_project
@@ -110,7 +111,7 @@ def _conflicts(project: Project, other: Project) -> Iterator[RefusedError]:
 def _state_place(project: Project) -> tuple[str | None, ...]:
     """Return the identity of the place of a deployment state, equal for projects that share it."""
     match project.settings.state_backend.place:
-        case LocalState(path=path):
+        case Path() as path:
             return (os.path.realpath(path),)
         case S3State(bucket=bucket, prefix=prefix, endpoint_url=endpoint):
             return bucket, prefix, endpoint

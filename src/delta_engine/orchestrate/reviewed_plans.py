@@ -27,7 +27,7 @@ from delta_engine.plan_files.document import (
     TouchedResource,
     planned_statements,
 )
-from delta_engine.plan_files.staleness import ReviewedPlan, StalePlanError, moves
+from delta_engine.plan_files.staleness import StalePlanError, moves
 from delta_engine.plan_files.touched import touched_keys, touched_resource
 from delta_engine.report.json_documents import plan_content
 from delta_engine.state.states import SecurableState, TableState
@@ -108,9 +108,9 @@ def earlier_apply(file: PlanFile, state: DeploymentState) -> AppliedPlan | None:
     )
 
 
-def reviewed_plan(
+def require_fresh(
     file: PlanFile, path: Path | None, project: Project, run: OpenRun, planned: PlannedRun
-) -> ReviewedPlan:
+) -> None:
     """Compare a plan file with the plan of a locked run.
 
     Args:
@@ -122,7 +122,7 @@ def reviewed_plan(
     current = make_plan_file(project, run.environment, planned, file.options, file)
     moved = moves(file, current)
     if not moved:
-        return ReviewedPlan(checksum=file.checksum, statements=file.statements)
+        return
     note, applied = "", earlier_apply(file, run.loaded)
     if applied is not None:
         note = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final
@@ -65,18 +65,11 @@ class UnreviewedStatementError(DeltaEngineError):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewedPlan:
-    """A plan file that is not stale; the deployment state remembers it by its checksum."""
-
-    checksum: str
-    statements: tuple[PlannedStatement, ...]
-
-    def require(self, compiled: CompiledPlan) -> None:
-        """Require that a plan has exactly the statements of the file; raise `UnreviewedStatementError` if not."""
-        for reviewed, planned in zip_longest(self.statements, planned_statements(compiled)):
-            if reviewed != planned:
-                raise UnreviewedStatementError((planned or reviewed).sql)
+def require_statements(statements: Iterable[PlannedStatement], compiled: CompiledPlan) -> None:
+    """Require that a plan has exactly the statements of a file; raise `UnreviewedStatementError` if not."""
+    for reviewed, planned in zip_longest(statements, planned_statements(compiled)):
+        if reviewed != planned:
+            raise UnreviewedStatementError((planned or reviewed).sql)
 
 
 def moves(reviewed: PlanFile, current: PlanFile) -> tuple[Move, ...]:

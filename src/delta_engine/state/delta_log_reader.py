@@ -144,7 +144,7 @@ class _OpenedLog:
         metadata = self.table.metadata()
         fields = json.loads(self.table.schema().to_json())["fields"]
         columns = tuple(_column(field) for field in fields)
-        for column in columns:
+        for column, _ in columns:
             if first_unsupported(column.data_type):
                 raise _OnlySparkKnowsError(f"the type of column {column.name}")
         return TableDescription(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX, find_foreign_keys, find_primary_key
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, QualifiedName
 from delta_engine.models.type_forms import data_type_from_spark_json
-from delta_engine.models.types import DataType
+from delta_engine.models.types import StructField
 from delta_engine.state import interpretation
 from delta_engine.state.audits import Audit
 from delta_engine.state.states import TableState
@@ -21,15 +21,8 @@ _HIDDEN = (PROPERTY_PREFIX, interpretation.CHECK_PREFIX)
 _Keys = TypeVar("_Keys")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnDescription:
-    """One field of a table's schema."""
-
-    name: str
-    data_type: DataType
-    is_nullable: bool
-    comment: str = ""
-    values: interpretation.ValueSource
+ColumnDescription: TypeAlias = tuple[StructField, interpretation.ValueSource]
+"""One field of a table's schema, and where its values come from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +56,13 @@ def described_column(
     name: str, data_type: object, *, is_nullable: bool, metadata: Mapping[str, object]
 ) -> ColumnDescription:
     """Return a field of a schema; `data_type` is the value in the schema's JSON."""
-    return ColumnDescription(
+    field = StructField(
         name=name,
         data_type=data_type_from_spark_json(data_type, metadata),
         is_nullable=is_nullable,
         comment=str(metadata.get("comment", "")),
-        values=interpretation.value_source(metadata),
     )
+    return field, interpretation.value_source(metadata)
 
 
 def described_state(table: QualifiedName, description: TableDescription) -> TableState:
@@ -83,7 +76,7 @@ def described_state(table: QualifiedName, description: TableDescription) -> Tabl
         foreign_keys=_recorded(table, find_foreign_keys, properties),
         checks=interpretation.checks_of(properties),
         not_null_checks=interpretation.not_null_checks_of(
-            properties, [column.name for column in description.columns]
+            properties, [field.name for field, _ in description.columns]
         ),
         cluster_by=description.cluster_by,
         partitioned_by=description.partitioned_by,
@@ -93,18 +86,18 @@ def described_state(table: QualifiedName, description: TableDescription) -> Tabl
 
 
 def _columns(table: QualifiedName, description: TableDescription) -> tuple[Column, ...]:
-    names = [column.name for column in description.columns]
+    names = [field.name for field, _ in description.columns]
     checked = set(interpretation.not_null_checks_of(description.properties, names))
     return tuple(
         interpretation.readable_column(
             table,
-            column.name,
-            column.data_type,
-            is_nullable=column.is_nullable and column.name not in checked,
-            comment=column.comment,
-            **column.values,
+            field.name,
+            field.data_type,
+            is_nullable=field.is_nullable and field.name not in checked,
+            comment=field.comment,
+            **values,
         )
-        for column in description.columns
+        for field, values in description.columns
     )
 
 

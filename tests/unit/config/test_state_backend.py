@@ -8,7 +8,6 @@ from delta_engine.config.settings import load_settings
 from delta_engine.config.state_backend import (
     DatabricksState,
     DynamoDBLockTable,
-    LocalState,
     S3State,
     StateBackend,
     StateCache,
@@ -26,12 +25,12 @@ def backend(tmp_path: Path, text: str, config: str = OSS) -> StateBackend:
 
 
 def test_a_laptop_needs_none(tmp_path: Path) -> None:
-    assert backend(tmp_path, "") == StateBackend(place=LocalState(path=tmp_path / ".delta-engine" / "state"))
+    assert backend(tmp_path, "") == StateBackend(place=tmp_path / ".delta-engine" / "state")
 
 
 def test_local(tmp_path: Path) -> None:
     configured = backend(tmp_path, "state_backend: {type: local, local: {path: '${team}/state'}}")
-    assert configured.place == LocalState(path=tmp_path / "retail" / "state")
+    assert configured.place == tmp_path / "retail" / "state"
     assert (configured.lock_timeout_seconds, configured.lease_seconds) == (None, None)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from delta_engine.config.settings import Settings
-from delta_engine.config.state_backend import DynamoDBLockTable, LocalState, S3State, StateBackend, StateCache
+from delta_engine.config.state_backend import DynamoDBLockTable, S3State, StateBackend, StateCache
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.orchestrate.deployments import RunOrigin, git_lineage, open_deployment
@@ -60,7 +60,7 @@ def test_s3_with_its_own_lock_and_with_dynamodbs(tmp_path: Path) -> None:
 
 
 def test_a_timeout_that_is_given_counts(tmp_path: Path) -> None:
-    state = StateBackend(place=LocalState(path=tmp_path), lock_timeout_seconds=1)
+    state = StateBackend(place=tmp_path, lock_timeout_seconds=1)
     assert open_deployment(replace(settings(tmp_path), state_backend=state), None).lock_timeout_seconds == 1
 
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from delta_engine.actions import Create, CreateTable, TablePlan
@@ -10,13 +11,13 @@ from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.plan_files.document import PlannedStatement, planned_statements
-from delta_engine.plan_files.staleness import ReviewedPlan, UnreviewedStatementError
+from delta_engine.plan_files.staleness import UnreviewedStatementError, require_statements
 from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
 from tests.fakes.planning import compiled
 from tests.fakes.platform import FakePlatform, engine_over
+from tests.projects.plan_files import PLAN as PLAN_FILE
 
-CHECKSUM = "sha256:" + "0" * 64
 PLAN = compiled(
     TablePlan(
         (
@@ -30,7 +31,7 @@ SCHEMA, A, B = planned_statements(PLAN)
 
 def test_a_plan_that_was_reviewed_is_the_one_that_runs() -> None:
     assert (SCHEMA.table, A.table) == ("", "dev.silver.a")
-    ReviewedPlan(checksum=CHECKSUM, statements=(SCHEMA, A, B)).require(PLAN)
+    require_statements((SCHEMA, A, B), PLAN)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_a_plan_that_was_reviewed_is_the_one_that_runs() -> None:
 )
 def test_every_difference_is_refused(reviewed: tuple[PlannedStatement, ...], sql: str) -> None:
     with pytest.raises(UnreviewedStatementError, match="was stopped before it ran") as stopped:
-        ReviewedPlan(checksum=CHECKSUM, statements=reviewed).require(PLAN)
+        require_statements(reviewed, PLAN)
     assert stopped.value.sql == sql
 
 
@@ -50,7 +51,8 @@ def test_a_plan_that_was_not_reviewed_runs_nothing(tmp_path: Path) -> None:
     platform.models = {model.qualified_name.key: model for model in models}
     with open_run(engine_over(platform, deployment), "apply") as run:
         planned = plan_sync(run, models)
-        reviewed = ReviewedPlan(checksum=CHECKSUM, statements=planned_statements(planned.compiled)[:1])
+        first = planned_statements(planned.compiled)[:1]
+        reviewed = msgspec.structs.replace(PLAN_FILE, statements=first)
         with pytest.raises(UnreviewedStatementError, match="CREATE TABLE"):
             apply_planned(run, planned, reviewed=reviewed).result()
     assert platform.statements == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from delta_engine.config.state_backend import LocalState, StateBackend
+from delta_engine.config.state_backend import StateBackend
 from delta_engine.deployment.errors import StoreError
 from delta_engine.deployment.local_files import remove_stray_files
 from delta_engine.deployment.stores.local import LocalFiles, LocalJournalStore, LocalStateStore
@@ -39,6 +39,6 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path: Path) -> None:
 
 
 def test_reports_of_a_local_state_lie_in_its_folder(tmp_path: Path) -> None:
-    state = StateBackend(place=LocalState(path=tmp_path / "states"))
+    state = StateBackend(place=tmp_path / "states")
     files = open_report_files(replace(settings_for(tmp_path, yaml="x.yml"), state_backend=state))
     assert files.write("test.drift.json", b"{}") == str(tmp_path / "states" / "test.drift.json")

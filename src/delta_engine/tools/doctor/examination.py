@@ -13,7 +13,7 @@ from typing_extensions import assert_never
 
 from delta_engine.aspects.aspect import Right
 from delta_engine.config.settings import BackendType, Settings, load_settings
-from delta_engine.config.state_backend import DatabricksState, LocalState, S3State
+from delta_engine.config.state_backend import DatabricksState, S3State
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.stores.databricks import HEADS, LOCKS
 from delta_engine.errors import (
@@ -215,7 +215,7 @@ def _check_store(findings: Findings, settings: Settings) -> None:
         cache = settings.state_backend.cache.path
         findings.check(Topic.STATE, str(cache), lambda: folder_check(Topic.STATE, cache))
     match settings.state_backend.place:
-        case LocalState(path=path):
+        case Path() as path:
             findings.check(Topic.STATE, str(path), lambda: folder_check(Topic.STATE, path))
         case S3State() as bucket:
             subject = f"s3://{bucket.bucket}/{bucket.prefix}"
