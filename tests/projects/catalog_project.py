@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +91,19 @@ class CatalogProject:
             return json.loads(done.stdout)
         finally:
             self.catalog = here
+
+
+def emptied(project: CatalogProject) -> Path:
+    """Remove a project's models and what it recorded; return its configuration folder."""
+    conf = project.config.parent
+    shutil.rmtree(conf.parent / ".delta-engine")
+    shutil.rmtree(conf / "models")
+    (conf / "models").mkdir()
+    return conf
+
+
+def require_nothing_to_do(project: CatalogProject) -> None:
+    """Require that a plan has no changes, and that nothing drifted."""
+    planned = project.run("plan --detailed-exitcode")
+    assert planned.code == 0, planned.stdout + planned.stderr
+    assert project.drift() == {}

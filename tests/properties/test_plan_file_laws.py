@@ -32,7 +32,7 @@ from delta_engine.plan_files.document import NO_OPTIONS, PlanFile, planned_state
 from delta_engine.plan_files.staleness import StalePlanError
 from delta_engine.report.run_report import RunReport
 from delta_engine.validation.validator import PlanValidator
-from tests.builders.histories import FACETS, Sync, modelled, statement_by_hand
+from tests.builders.histories import FACETS, ByHand, Declare, Sync, modelled, statement_by_hand
 from tests.builders.worlds import Kill, World
 from tests.proofs import examples
 
@@ -47,25 +47,10 @@ KEPT_BY_HAND = ("another tag", "grant", "column tag")
 UNDONE_BY_HAND = ("comment", "no reference of the model", "drop", "create")
 
 
-class Edit(NamedTuple):
-    """Changes a model of the file's checkout."""
-
-    table: str
-    facet: str
-    value: object
-
-
-class ByHand(NamedTuple):
-    """Changes a table outside the engine."""
-
-    table: str
-    change: str
-
-
 class Other(NamedTuple):
     """Another checkout changes a model and syncs its table; the run may be killed."""
 
-    edit: Edit
+    edit: Declare
     fault: Sync
 
 
@@ -81,7 +66,7 @@ class Configure(NamedTuple):
     tags: Ownership
 
 
-Step: TypeAlias = Edit | ByHand | Other | Look | Configure
+Step: TypeAlias = Declare | ByHand | Other | Look | Configure
 
 
 def connected() -> dict[str, dict[str, object]]:
@@ -99,7 +84,7 @@ class Checkouts:
 
     def do(self, step: Step) -> None:
         match step:
-            case Edit():
+            case Declare():
                 edit(self.ours, step)
             case ByHand(table, change):
                 with suppress(StatementError):
@@ -148,7 +133,7 @@ class Checkouts:
         return Project(settings=settings, models=models, rules=load_rules(settings), is_partial=bool(only))
 
 
-def edit(facets: dict[str, dict[str, object]], step: Edit) -> None:
+def edit(facets: dict[str, dict[str, object]], step: Declare) -> None:
     """Change a model, unless the models would be invalid. A table is not renamed back."""
     facets_of_table = facets[step.table]
     changed = {**facets_of_table, step.facet: step.value}
@@ -246,7 +231,7 @@ def quoted(name: str) -> str:
 
 tables_of_steps = st.sampled_from("aab" + NAMES)
 edits = st.builds(
-    lambda table, chosen: Edit(table, *chosen),
+    lambda table, chosen: Declare(table, *chosen),
     tables_of_steps,
     st.sampled_from([(facet, value) for facet in FACETS_OF_MODELS for value in FACETS[facet]]),
 )
@@ -263,16 +248,16 @@ anything = st.one_of(others, others, others, kept, kept, undone, looks, edits, c
 @given(
     is_first=st.integers(0, 4).map(lambda number: not number),
     setup=st.lists(st.one_of(edits, others, kept, undone, looks), max_size=2),
-    changes=st.tuples(edits, st.sampled_from([Edit(name, "comment", "mine") for name in "aab"])),
+    changes=st.tuples(edits, st.sampled_from([Declare(name, "comment", "mine") for name in "aab"])),
     only=st.sampled_from(["", "", "a", "a", "b", "ab"]),
     steps=st.lists(anything, min_size=1, max_size=2),
 )
 @example(  # another run attempted the same once more, and changed nothing
     is_first=True,
-    setup=[Other(Edit("b", "comment", ""), Sync(0))],
-    changes=(Edit("a", "comment", ""), Edit("a", "comment", "mine")),
+    setup=[Other(Declare("b", "comment", ""), Sync(0))],
+    changes=(Declare("a", "comment", ""), Declare("a", "comment", "mine")),
     only="",
-    steps=[Other(Edit("b", "comment", ""), Sync(0))],
+    steps=[Other(Declare("b", "comment", ""), Sync(0))],
 )
 def test_a_file_is_applied_unless_what_it_touches_moved(
     is_first: bool, setup: list[Step], changes: tuple[Step, ...], only: str, steps: list[Step]

@@ -34,6 +34,7 @@ from delta_engine.orchestrate.runs import open_run
 from delta_engine.report.run_report import RunStatus
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from tests.builders.deployment import deployment_over
+from tests.builders.detection import FakeRefusedVersions
 from tests.builders.engines import engine_on
 from tests.fakes.applying import created
 from tests.fakes.platform import FakePlatform, engine_over, recorded, statuses, sync
@@ -238,15 +239,6 @@ def test_an_interrupt_at_the_end_skips_the_last_look(platform: FakePlatform, tmp
     assert statuses(deployment) == {"a": "healthy"}
 
 
-class NoVersions:
-    """Reads no version of any table."""
-
-    def read_versions(
-        self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
-    ) -> Mapping[str, TableVersion]:
-        return {}
-
-
 @pytest.mark.parametrize(
     "error",
     [
@@ -262,7 +254,7 @@ def test_a_second_read_that_fails_verifies_no_table(
 ) -> None:
     deployment = deployment_over(tmp_path)
     platform.second_look_error = error
-    commanded(engine_with(platform, deployment, NoVersions()))()
+    commanded(engine_with(platform, deployment, FakeRefusedVersions()))()
     assert statuses(deployment) == {"a": "unknown", "b": "unknown", "c": "unknown"}
     reason = f"the second read after the apply failed: {error}"
     assert recorded(deployment).resources["table.dev.silver.a"].reason == reason
@@ -280,7 +272,7 @@ def test_a_change_that_did_not_arrive_is_repaired_after_a_failed_second_read(
     changed = replace(TABLES[0], comment="second")
     platform.models, platform.shows = {changed.key: changed}, False
     platform.second_look_error = StatementError("no", sql="DESCRIBE", error_class="NO")
-    commanded(engine_with(platform, deployment, NoVersions()), [changed])()
+    commanded(engine_with(platform, deployment, FakeRefusedVersions()), [changed])()
     platform.shows = True
     sync(platform, deployment, changed)
     assert platform.states[changed.key] == created(changed)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from tests.builders.governed_project import BODY, FUNCTIONS, POLICIES, UNMASKED, write_governed_models
-from tests.projects.catalog_project import CatalogProject
+from tests.projects.catalog_project import CatalogProject, emptied, require_nothing_to_do
 
 CONSENTS = "--allow change_protection --allow drop_function --allow drop_policy"
 MASK = "dev.governance.mask_email"
@@ -26,21 +25,6 @@ def project(catalog_project: CatalogProject) -> CatalogProject:
 
 def declare(project: CatalogProject, functions: str = FUNCTIONS, policies: str = POLICIES) -> None:
     write_governed_models(project.models.parent, functions, policies)
-
-
-def emptied(project: CatalogProject) -> Path:
-    """Remove a project's models and what it recorded; return its configuration folder."""
-    conf = project.config.parent
-    shutil.rmtree(conf.parent / ".delta-engine")
-    shutil.rmtree(conf / "models")
-    (conf / "models").mkdir()
-    return conf
-
-
-def require_nothing_to_do(project: CatalogProject) -> None:
-    planned = project.run("plan --detailed-exitcode")
-    assert planned.code == 0, planned.stdout + planned.stderr
-    assert project.drift() == {}
 
 
 def test_one_sync_makes_functions_then_masks_and_policies(project: CatalogProject) -> None:

@@ -29,7 +29,7 @@ from tests.builders.viewed_project import (
 from tests.builders.worlds import Kill
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.audit import AuditLog
-from tests.projects.catalog_project import CatalogProject
+from tests.projects.catalog_project import CatalogProject, emptied, require_nothing_to_do
 from tests.projects.commandline import CommandLine
 
 VIEW, READER = "dev.gold.revenue", "dev.gold.top_customers"
@@ -52,21 +52,6 @@ def declared(project: CatalogProject) -> CatalogProject:
 
 def declare(project: CatalogProject, models: Models) -> None:
     write_viewed_models(project.models.parent, models)
-
-
-def emptied(project: CatalogProject) -> Path:
-    """Remove a project's models and what it recorded; return its configuration folder."""
-    conf = project.config.parent
-    shutil.rmtree(conf.parent / ".delta-engine")
-    shutil.rmtree(conf / "models")
-    (conf / "models").mkdir()
-    return conf
-
-
-def require_nothing_to_do(project: CatalogProject) -> None:
-    planned = project.run("plan --detailed-exitcode")
-    assert planned.code == 0, planned.stdout + planned.stderr
-    assert project.drift() == {}
 
 
 def require_everything(catalog: FakeUnityCatalog, views: str = VIEWS) -> None:
