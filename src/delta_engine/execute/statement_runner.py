@@ -1,6 +1,6 @@
 """Runs the statements of one securable in order, with timing, and with retries where they are safe.
 
-`backends.error_conditions.transience` says what may be tried again, `backends.sql_runner.Backoff` says when, and the
+`backends.error_conditions.transience` says what may be tried again, `backends.sql_runner.backoff_delay` says when, and the
 retry check of `action_runner` says whether the table still needs it. A runner waits by itself first when throttled.
 """
 

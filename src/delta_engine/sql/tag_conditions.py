@@ -52,14 +52,8 @@ class Disjunction:
     right: TagCondition
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """TRUE or FALSE."""
-
-    value: bool
-
-
-TagCondition: TypeAlias = HasTag | Negation | Conjunction | Disjunction | Constant
+TagCondition: TypeAlias = HasTag | Negation | Conjunction | Disjunction | bool
+"""A condition; the constants TRUE and FALSE stand for themselves."""
 
 _ARGUMENTS: Final = {"has_tag": 1, "hastag": 1, "has_tag_value": 2, "hastagvalue": 2}
 """The number of arguments by function, in lower case."""
@@ -104,7 +98,7 @@ def holds(condition: TagCondition, tags: Mapping[str, str]) -> bool:
             return holds(left, tags) and holds(right, tags)
         case Disjunction(left, right):
             return holds(left, tags) or holds(right, tags)
-        case Constant(value):
+        case bool(value):
             return value
     assert_never(condition)
 
@@ -119,7 +113,7 @@ def named_tags(condition: TagCondition) -> Iterator[HasTag]:
         case Conjunction(left, right) | Disjunction(left, right):
             yield from named_tags(left)
             yield from named_tags(right)
-        case Constant():
+        case bool():
             pass
         case _:
             assert_never(condition)
@@ -138,7 +132,7 @@ def spelled_condition(condition: TagCondition) -> str:
             return f"{_inside(left, Disjunction)} AND {_inside(right, Conjunction, Disjunction)}"
         case Disjunction(left, right):
             return f"{spelled_condition(left)} OR {_inside(right, Disjunction)}"
-        case Constant(value):
+        case bool(value):
             return str(value).upper()
     raise AssertionError(condition)
 
@@ -170,7 +164,7 @@ def _condition(node: exp.Expr) -> TagCondition:
         case exp.Or(this=left, expression=right):
             return Disjunction(_condition(left), _condition(right))
         case exp.Boolean(this=value):
-            return Constant(bool(value))
+            return bool(value)
         case exp.Anonymous(expressions=arguments) if node.name.lower() in _ARGUMENTS:
             return _has_tag(node.name, arguments)
     raise ValueError("holds something besides has_tag, has_tag_value, AND, OR and NOT")

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from delta_engine.models import QualifiedName, Table, View
 from delta_engine.telemetry.visible import in_one_line
@@ -23,12 +23,8 @@ _STUB: Final = 10
 _HALF: Final = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """A column of a key: its name, shortened, and `PK`, `FK` or both. Views have a row without a name."""
-
-    text: str
-    mark: str
+KeyRow: TypeAlias = tuple[str, str]
+"""A column of a key: its name, shortened, and `PK`, `FK` or both. Views have a row without a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +41,7 @@ class Box:
     place: Slot
     name: QualifiedName
     title: str
-    rows: Sequence[Row]
+    rows: Sequence[KeyRow]
     path: str | None
     is_outside: bool
 
@@ -102,9 +98,9 @@ def _drawn(
         key: _shortened(name.table if key in own else home.shortened(name)) for key, name in names.items()
     }
     columns = _key_columns(names, links, documentation)
-    rows = {key: list(columns[key].values()) or [Row(text="", mark="")] for key in names}
+    rows = {key: list(columns[key].values()) or [("", "")] for key in names}
     layout = lay_out(
-        {key: _box_size([titles[key], *(row.text for row in rows[key])], len(rows[key])) for key in names},
+        {key: _box_size([titles[key], *(text for text, _ in rows[key])], len(rows[key])) for key in names},
         _relations(links, columns),
     )
     views = {view.key for view in documentation.views}
@@ -168,7 +164,7 @@ def _beside(x: int, bend: int) -> int:
 
 def _key_columns(
     keys: Iterable[str], links: Iterable[tuple[Table | View, Link]], documentation: Documentation
-) -> dict[str, dict[str, Row]]:
+) -> dict[str, dict[str, KeyRow]]:
     """Return the columns of each table's keys, by their names in lower case; a view has one row, which says so."""
     foreign: dict[str, dict[str, str]] = defaultdict(dict)
     referenced: dict[str, dict[str, str]] = defaultdict(dict)
@@ -180,12 +176,12 @@ def _key_columns(
     for key in keys:
         declared = documentation.by_key.get(key)
         if isinstance(declared, View):
-            columns[key] = {"": Row(text="", mark="view")}
+            columns[key] = {"": ("", "view")}
             continue
         primary = _lowered(declared.primary_key.columns) if declared and declared.primary_key else {}
         marked = (("PK", primary), ("FK", foreign[key]))
         columns[key] = {
-            lowered: Row(text=_shortened(column), mark=" ".join(mark for mark, by in marked if lowered in by))
+            lowered: (_shortened(column), " ".join(mark for mark, by in marked if lowered in by))
             for lowered, column in (primary | referenced[key] | foreign[key]).items()
         }
     return columns
@@ -196,7 +192,7 @@ def _lowered(columns: Iterable[str]) -> dict[str, str]:
 
 
 def _relations(
-    links: Iterable[tuple[Table | View, Link]], columns: Mapping[str, Mapping[str, Row]]
+    links: Iterable[tuple[Table | View, Link]], columns: Mapping[str, Mapping[str, KeyRow]]
 ) -> Iterator[Relation]:
     """Yield a relation for each foreign key, between the first columns of both sides, and for each read."""
     rows = {key: {column: row for row, column in enumerate(columns[key])} for key in columns}
