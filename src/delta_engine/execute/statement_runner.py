@@ -1,7 +1,7 @@
 """Runs the statements of one securable in order, with timing, and with retries where they are safe.
 
-`backends.error_conditions.transience` says what may be tried again, `backends.sql_runner.backoff_delay` says when, and the
-retry check of `action_runner` says whether the table still needs it. A runner waits by itself first when throttled.
+`backends.error_conditions.transience` says what may be tried again, `backends.sql_runner.backoff_delay` says when, and
+the retry check of `action_runner` says whether the table still needs it. A runner waits by itself first when throttled.
 """
 
 from __future__ import annotations
