@@ -37,6 +37,7 @@ from delta_engine.state.states import SchemaState, SecurableState, TableState
 _T = TypeVar("_T")
 _Desired = TypeVar("_Desired")
 _Observed = TypeVar("_Observed")
+_Entry = TypeVar("_Entry")
 _Model = DefaultTypeVar("_Model", bound=Securable, default=Table)
 _State = DefaultTypeVar("_State", bound=SecurableState, default=TableState)
 
@@ -205,6 +206,17 @@ SharedAspect: TypeAlias = "Aspect[SomeAction, Owned, OwnedState]"
 
 SchemaAspect: TypeAlias = Aspect[SomeAction, Schema, SchemaState]
 """An aspect of schemas alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntriesAction(Action, Generic[_Entry]):
+    """An action on entries of a mapping, such as tags, at least one, sorted by key."""
+
+    entries: tuple[_Entry, ...]
+
+    def __post_init__(self) -> None:
+        if not self.entries:
+            raise ValueError(f"{type(self).__name__} needs at least one entry")
 
 
 @dataclass(frozen=True, slots=True)

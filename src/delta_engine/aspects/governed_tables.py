@@ -301,8 +301,8 @@ def _changed_tags(tags: Tags, align: Align[Any]) -> Tags:
 
 def _with_change(tags: Tags, action: TableTags | ColumnTags) -> Tags:
     if isinstance(action, SetTableTags | SetColumnTags):
-        return {**tags, **{tag.key: tag.desired for tag in action.tags}}
-    gone = entry_keys(action.tags)
+        return {**tags, **{tag.key: tag.desired for tag in action.entries}}
+    gone = entry_keys(action.entries)
     return {key: value for key, value in tags.items() if key not in gone}
 
 

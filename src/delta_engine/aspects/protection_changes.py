@@ -57,7 +57,7 @@ def direction(action: Action) -> Direction | None:
     match action:
         case SetColumnMask(observed=None) | SetRowFilter(observed=None):
             return Direction.STRENGTHENS
-        case SetTableTags(tags) | SetColumnTags(tags=tags):
+        case SetTableTags(tags) | SetColumnTags(entries=tags):
             is_new = all(tag.observed is None for tag in tags)
             return Direction.STRENGTHENS if is_new else Direction.UNKNOWN
         case RevokePrivileges() if reads(action):

@@ -7,7 +7,7 @@ feature belong to `table_features`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, TypeAlias, TypeVar
 
 from delta_engine.actions import SAFE, Hazard, Phase
@@ -16,6 +16,7 @@ from delta_engine.aspects.aspect import (
     Aspect,
     Change,
     CreateClauses,
+    EntriesAction,
     EntryChange,
     RenderContext,
     entry_keys,
@@ -44,38 +45,28 @@ from delta_engine.sql.tables import sql_set_table_properties, sql_unset_table_pr
 from delta_engine.state.states import REDACTED, TableState
 
 
-@dataclass(frozen=True, slots=True)
-class SetTableProperties:
+class SetTableProperties(EntriesAction[EntryChange]):
     """Set or overwrite properties, sorted by key. Those that decide which columns have statistics are apart."""
 
+    __slots__ = ()
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
-    properties: tuple[EntryChange, ...]
-
-    def __post_init__(self) -> None:
-        if not self.properties:
-            raise ValueError("setting table properties needs at least one")
 
     @property
     def phase(self) -> Phase:
         """The phase before clustering, or that of other properties."""
-        return _phase(self.properties, Phase.SET_TABLE_PROPERTIES)
+        return _phase(self.entries, Phase.SET_TABLE_PROPERTIES)
 
 
-@dataclass(frozen=True, slots=True)
-class UnsetTableProperties:
+class UnsetTableProperties(EntriesAction[tuple[str, str]]):
     """Remove applied properties, as (key, observed value) pairs sorted by key; those of statistics are apart."""
 
+    __slots__ = ()
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
-    properties: tuple[tuple[str, str], ...]
-
-    def __post_init__(self) -> None:
-        if not self.properties:
-            raise ValueError("unsetting table properties needs at least one")
 
     @property
     def phase(self) -> Phase:
         """The phase before clustering, or that of other properties."""
-        return _phase(self.properties, Phase.UNSET_TABLE_PROPERTIES)
+        return _phase(self.entries, Phase.UNSET_TABLE_PROPERTIES)
 
 
 _Entry = TypeVar("_Entry", EntryChange, tuple[str, str])
@@ -130,18 +121,18 @@ def _create(desired: Table, _context: RenderContext) -> CreateClauses:
 def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]:
     for action in actions:
         if isinstance(action, SetTableProperties):
-            values = {change.key: change.desired for change in action.properties}
+            values = {change.key: change.desired for change in action.entries}
             yield sql_set_table_properties(context.table, values)
         else:
-            yield sql_unset_table_properties(context.table, entry_keys(action.properties))
+            yield sql_unset_table_properties(context.table, entry_keys(action.entries))
 
 
 def _explain(action: _Action) -> Iterator[Change]:
-    return explain_entries("property", action.properties)
+    return explain_entries("property", action.entries)
 
 
 def _accept(model: Table, observed: TableState, action: _Action) -> Table:
-    for key in entry_keys(action.properties):
+    for key in entry_keys(action.entries):
         model = with_property(model, key, _value(observed.table_properties, key))
     return model
 

@@ -21,6 +21,7 @@ from delta_engine.actions.policy import Ownership
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
+    EntriesAction,
     EntryChange,
     OwnedContext,
     Requirement,
@@ -52,30 +53,20 @@ Tags: TypeAlias = Mapping[str, str]
 """Values by key."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetTableTags:
+class SetTableTags(EntriesAction[EntryChange]):
     """Set tags, sorted by key."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.SET_TAGS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
-    tags: tuple[EntryChange, ...]
-
-    def __post_init__(self) -> None:
-        if not self.tags:
-            raise ValueError("setting tags needs at least one")
 
 
-@dataclass(frozen=True, slots=True)
-class UnsetTableTags:
+class UnsetTableTags(EntriesAction[tuple[str, str]]):
     """Remove tags, as (key, observed value) pairs sorted by key."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.UNSET_TAGS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
-    tags: tuple[tuple[str, str], ...]
-
-    def __post_init__(self) -> None:
-        if not self.tags:
-            raise ValueError("removing tags needs at least one")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +76,10 @@ class SetColumnTags:
     phase: ClassVar[Phase] = Phase.SET_TAGS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     column: str
-    tags: tuple[EntryChange, ...]
+    entries: tuple[EntryChange, ...]
 
     def __post_init__(self) -> None:
-        if not self.tags:
+        if not self.entries:
             raise ValueError(f"setting tags of column {self.column} needs at least one")
 
 
@@ -99,11 +90,11 @@ class UnsetColumnTags:
     phase: ClassVar[Phase] = Phase.UNSET_TAGS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     column: str
-    tags: tuple[tuple[str, str], ...]
+    entries: tuple[tuple[str, str], ...]
     before_drop: bool = False
 
     def __post_init__(self) -> None:
-        if not self.tags:
+        if not self.entries:
             raise ValueError(f"taking tags of column {self.column} away needs at least one")
 
 
@@ -146,9 +137,9 @@ def _render(actions: Sequence[TableTags], context: OwnedContext) -> Iterable[str
 def _one_by_one(action: TableTags, function: FunctionName) -> Iterator[str]:
     """Yield a statement per tag, which is how functions get them."""
     if isinstance(action, SetTableTags):
-        yield from (sql_set_function_tag(function, tag.key, tag.desired) for tag in action.tags)
+        yield from (sql_set_function_tag(function, tag.key, tag.desired) for tag in action.entries)
     else:
-        yield from (sql_unset_function_tag(function, key) for key in entry_keys(action.tags))
+        yield from (sql_unset_function_tag(function, key) for key in entry_keys(action.entries))
 
 
 def _accept(model: Owned, observed: OwnedState, action: TableTags) -> Owned:
@@ -269,18 +260,18 @@ def _unwanted_tags(
 
 def _statement(action: TableTags | ColumnTags, securable: str, column: str | None = None) -> str:
     if isinstance(action, (SetTableTags, SetColumnTags)):
-        return sql_set_tags(securable, {change.key: change.desired for change in action.tags}, column)
-    return sql_unset_tags(securable, entry_keys(action.tags), column)
+        return sql_set_tags(securable, {change.key: change.desired for change in action.entries}, column)
+    return sql_unset_tags(securable, entry_keys(action.entries), column)
 
 
 def _explain(action: TableTags | ColumnTags) -> Iterator[Change]:
     of = "" if isinstance(action, (SetTableTags, UnsetTableTags)) else f"column {action.column} "
-    return explain_entries(f"{of}tag", action.tags)
+    return explain_entries(f"{of}tag", action.entries)
 
 
 def _with_observed(tags: Tags, observed: Tags, action: TableTags | ColumnTags) -> dict[str, str]:
     """Return a model's tags with the observed side of those of an action."""
-    taken = entry_keys(action.tags)
+    taken = entry_keys(action.entries)
     kept = {key: value for key, value in tags.items() if key not in taken}
     return kept | {key: value for key, value in observed.items() if key in taken}
 

@@ -197,7 +197,7 @@ def tag_warnings(plan: TablePlan, models: Sequence[Table], observed: CatalogStat
         filled = {fill.target.lower() for fill in fills}
         for change in align.of_type(SetColumnTags):
             if change.column.lower() in filled:
-                keys = ", ".join(tag.key for tag in change.tags)
+                keys = ", ".join(tag.key for tag in change.entries)
                 yield f"{align.table}.{change.column} gets tags ({keys}) and values in one run: {_TAG_DELAY}"
 
 

@@ -249,7 +249,7 @@ def test_a_new_column_has_its_tags_before_its_first_value(is_begun: bool) -> Non
     (align,) = planned(orders(ID, SECRET, *tagged), state).align_tables
     ordered = [action for action in align.actions if isinstance(action, SetColumnTags | FillColumn)]
     assert [type(action) for action in ordered] == [SetColumnTags] * 2 + [FillColumn] * 2
-    tags = {action.column: [tag.key for tag in action.tags] for action in align.of_type(SetColumnTags)}
+    tags = {action.column: [tag.key for tag in action.entries] for action in align.of_type(SetColumnTags)}
     assert tags == {"copy": ["pii"], "delta_engine_new_amount": ["by_hand", "pii"]}
 
 
@@ -260,9 +260,9 @@ def test_a_conversion_loses_the_tags_that_its_model_no_longer_has(is_begun: bool
     model = orders(ID, CONVERTED)
     record = Recorded.of(orders(ID, replace(AMOUNT, tags={"pii": "low"})), attempted=(model,))
     (align,) = TablePlanner().plan([model], catalog_of([model], observed), {model.key: record}).align_tables
-    tags = {action.column: [tag.key for tag in action.tags] for action in align.of_type(SetColumnTags)}
+    tags = {action.column: [tag.key for tag in action.entries] for action in align.of_type(SetColumnTags)}
     assert tags == {"delta_engine_new_amount": ["by_hand"]}
-    unset = {action.column: action.tags for action in align.of_type(UnsetColumnTags)}
+    unset = {action.column: action.entries for action in align.of_type(UnsetColumnTags)}
     assert unset == ({"amount": (("pii", "low"),)} if is_begun else {})
 
 

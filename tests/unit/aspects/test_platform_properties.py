@@ -68,7 +68,7 @@ def test_what_was_imported_earlier_and_is_removed_is_not_unset_where_the_platfor
         name
         for align in plan.align_tables
         for action in align.of_type(UnsetTableProperties)
-        for name, _ in action.properties
+        for name, _ in action.entries
     ]
     may_go = key.startswith(("delta.checkpoint.", "delta.randomize"))
     assert unset == ([key] if may_go else [])
@@ -84,14 +84,14 @@ def test_a_declared_property_is_set_changed_and_unset_whatever_its_prefix(key: s
     for before in (observed(), observed(properties={key: "old"})):
         (align,) = TablePlanner().plan([model], catalog_of([model], before)).align_tables
         (change,) = align.of_type(SetTableProperties)
-        assert [(entry.key, entry.desired) for entry in change.properties] == [(key, "new")]
+        assert [(entry.key, entry.desired) for entry in change.entries] == [(key, "new")]
     plan = TablePlanner().plan(
         [orders()],
         catalog_of([orders()], observed(properties={key: "new"})),
         {model.key: Recorded.of(model)},
     )
     (removal,) = plan.align_tables[0].of_type(UnsetTableProperties)
-    assert removal.properties == ((key, "new"),)
+    assert removal.entries == ((key, "new"),)
 
 
 @pytest.mark.parametrize("key", ["option.path", "option.x"])

@@ -32,7 +32,7 @@ def test_an_upgrade_is_an_action_of_its_own(key: str, value: str) -> None:
     assert upgrade.key.lower() == key.lower()
     assert Hazard.PERMANENT_UPGRADE in upgrade.hazards
     (others,) = align.of_type(SetTableProperties)
-    assert [change.key for change in others.properties] == ["a"]
+    assert [change.key for change in others.entries] == ["a"]
 
 
 def test_switching_off_is_a_plain_property() -> None:
