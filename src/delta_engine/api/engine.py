@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from delta_engine.api.values import Drift, ModelFiles, Models, Plan, PlanRequest
+from delta_engine.api.values import Drift, ModelFiles, Models, Plan
 from delta_engine.api.views import ApiView
 from delta_engine.backends.spark_sessions import is_databricks
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
@@ -22,7 +22,7 @@ from delta_engine.config.loading import given_models, load_declared
 from delta_engine.config.settings import Settings, given_settings, load_settings
 from delta_engine.deployment.recorded_models import declared_by, other_records, table_records
 from delta_engine.errors import ConfigError, InvalidCommandError, raise_all, unknown
-from delta_engine.models import AbacPolicy, Function, Schema, Table, View
+from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table, View
 from delta_engine.orchestrate import orchestrator
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.drift_reports import drift_page, report_drift
@@ -210,16 +210,17 @@ class Engine:
             CatalogReadError: a table cannot be read.
         """
         options = Options(tables=tuple(select), allow=tuple(allow), counts_checks=preflight)
-        request = self._request(tables, _others(schemas, functions, policies, views), options)
+        given = self._given(tables, _others(schemas, functions, policies, views))
         with self._speaking():
-            project, environment = self._opened(request)
+            project, environment = self._opened(given, options)
             planned = plan_unlocked(
                 environment, project.models, is_partial=project.is_partial, allow_cached=False
             )
             file = None if planned.refusals else make_plan_file(project, environment, planned, options)
         return Plan(
             planned=planned,
-            request=request,
+            given=given,
+            options=options,
             file=file,
             environment=self.environment,
             models=len(project.selectable),
@@ -242,7 +243,7 @@ class Engine:
                 way_out="Apply it with the engine that made it.",
             )
         with self._speaking():
-            project, environment = self._opened(plan.request)
+            project, environment = self._opened(plan.given, plan.options)
             view = ApiView(tell=self._notify)
             return orchestrator.apply_file(environment, project, plan.file, None, view)
 
@@ -259,9 +260,9 @@ class Engine:
     ) -> RunReport:
         """Plan and apply in one run, without a review in between; arguments as for `plan`, errors as for `apply`."""
         options = Options(tables=tuple(select), allow=tuple(allow))
-        request = self._request(tables, _others(schemas, functions, policies, views), options)
+        given = self._given(tables, _others(schemas, functions, policies, views))
         with self._speaking():
-            project, environment = self._opened(request)
+            project, environment = self._opened(given, options)
             view = ApiView(tell=self._notify)
             return orchestrator.sync(environment, project.models, view, is_partial=project.is_partial)
 
@@ -288,10 +289,10 @@ class Engine:
         with self._speaking():
             options = Options(tables=tuple(select))
             if tables is None and self._conf_dir is None:
-                request = self._recorded(options)
+                given: tuple[Securable, ...] | None = self._recorded()
             else:
-                request = self._request(tables, _others(schemas, functions, policies, views), options)
-            project, environment = self._opened(request)
+                given = self._given(tables, _others(schemas, functions, policies, views))
+            project, environment = self._opened(given, options)
             report = report_drift(environment, project.models, is_partial=project.is_partial)
             return Drift(report=report, html=drift_page(environment, report))
 
@@ -364,16 +365,18 @@ class Engine:
             StateMismatchError: there is no such run, or what was before it is not kept any more.
         """
         options = Options(tables=tuple(select), allow=tuple(allow), undoes=run, skips_refused=skip_refused)
-        request = PlanRequest(tables=() if self._conf_dir is None else None, allow=options.allow)
+        given: tuple[Securable, ...] | None = () if self._conf_dir is None else None
+        of_all = Options(allow=options.allow)
         with self._speaking():
-            project, environment = self._opened(request)
+            project, environment = self._opened(given, of_all)
             state = environment.deployment.peek_replayed()
             planned = plan_undo(environment, state, options)
             options = options.undoing(undo_of(planned).run)
             file = None if planned.refusals else make_plan_file(project, environment, planned, options)
         return Plan(
             planned=planned,
-            request=request,
+            given=given,
+            options=of_all,
             file=file,
             environment=self.environment,
             models=len(project.selectable),
@@ -384,9 +387,10 @@ class Engine:
         """Return the context in which messages name arguments of calls, not options of commands."""
         return in_context(environment=self.environment, interface="python")
 
-    def _request(
-        self, tables: Table | Sequence[Table] | None, others: Sequence[Other], options: Options
-    ) -> PlanRequest:
+    def _given(
+        self, tables: Table | Sequence[Table] | None, others: Sequence[Other]
+    ) -> tuple[Securable, ...] | None:
+        """Return the models that Python code gave; None for those of the project."""
         if tables is None and self._conf_dir is None:
             raise InvalidCommandError(
                 "no tables are given, and this engine has no project whose models it could take",
@@ -398,30 +402,22 @@ class Engine:
                 f"{' and '.join(kinds)} are given, and the project declares its own",
                 way_out="Declare them in the project's models, or use Engine.on.",
             )
-        return PlanRequest(
-            tables=None if tables is None else _each(tables, Table, "tables"),
-            others=tuple(others),
-            select=options.tables,
-            allow=options.allow,
-            counts_checks=options.counts_checks,
-        )
+        return None if tables is None else (*_each(tables, Table, "tables"), *others)
 
-    def _opened(self, request: PlanRequest) -> tuple[Project, Environment]:
-        """Load the models of a request, and open the environment for them."""
+    def _opened(self, given: tuple[Securable, ...] | None, options: Options) -> tuple[Project, Environment]:
+        """Load the project's models or take the given ones, and open the environment for them."""
         settings = self._current_settings()
-        if request.tables is None:
-            declare = partial(load_declared, globs=request.select)
-        else:
-            declare = partial(given_models, (*request.tables, *request.others))
-        project = make_project(settings, declare, tables=request.select, allow=request.allow)
-        if request.tables is not None and self._conf_dir is not None:
+        read = partial(load_declared, globs=options.tables)
+        declare = read if given is None else partial(given_models, given)
+        project = make_project(settings, declare, tables=options.tables, allow=options.allow)
+        if given is not None and self._conf_dir is not None:
             project = replace(project, is_partial=True)
         backend = self._opened_backend()
         environment = open_environment(
             project,
             backend,
             open_deployment(settings, backend),
-            counts_checks=request.counts_checks,
+            counts_checks=options.counts_checks,
             notify=self._notify,
         )
         return project, environment
@@ -435,13 +431,11 @@ class Engine:
             self._backend = self._open_backend()
         return self._backend
 
-    def _recorded(self, options: Options) -> PlanRequest:
-        """Return a request for the models that were applied last."""
+    def _recorded(self) -> tuple[Securable, ...]:
+        """Return the models that were applied last."""
         state = open_deployment(self._settings, self._opened_backend()).peek_replayed()
         tables, others = declared_by(table_records(state)), declared_by(other_records(state))
-        return PlanRequest(
-            tables=tuple(tables.values()), others=tuple(others.values()), select=options.tables
-        )
+        return (*tables.values(), *others.values())
 
 
 def _others(

@@ -17,7 +17,7 @@ from delta_engine.orchestrate.import_folder import FolderReport
 from delta_engine.orchestrate.importing import Imported
 from delta_engine.orchestrate.planned_documents import planned_json
 from delta_engine.orchestrate.runs import PlannedRun
-from delta_engine.plan_files.document import PlanFile
+from delta_engine.plan_files.document import Options, PlanFile
 from delta_engine.report.drift_text import drift_text, summary
 from delta_engine.report.json_documents import report_json
 from delta_engine.report.notebook_html import framed, plan_html
@@ -25,29 +25,9 @@ from delta_engine.report.plan_text import summary_lines, tree_lines
 from delta_engine.report.plan_tree import plan_summary
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.report.suggested_entries import entry_lines
-from delta_engine.state.catalog_reader import Other
 from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.visible import counted, in_one_line, visible
 from delta_engine.tools.pull_requests.markdown import planned_markdown
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanRequest:
-    """What a plan was asked for, with which `Engine.apply` plans again.
-
-    Args:
-        tables: the tables that Python code gave; None for the project's models.
-        others: the models other than tables that Python code gave.
-        select: globs that select tables, functions, policies and views; none for all.
-        allow: destructive kinds to allow.
-        counts_checks: whether to count the rows that added checks refuse.
-    """
-
-    tables: tuple[Table, ...] | None
-    others: tuple[Other, ...] = ()
-    select: tuple[str, ...] = ()
-    allow: tuple[str, ...] = ()
-    counts_checks: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -59,7 +39,8 @@ class Plan:
     Args:
         environment: the environment's name.
         planned: the plan, its statements, and what they were made from.
-        request: what was asked for.
+        given: the models that Python code gave; None for those of the project.
+        options: with which `Engine.apply` opens the project again.
         file: what `Engine.apply` compares with; None for a plan that is refused.
         models: the number of models.
         note: what the plan is about, if it is not about the models.
@@ -67,7 +48,8 @@ class Plan:
 
     environment: str
     planned: PlannedRun
-    request: PlanRequest
+    given: tuple[Securable, ...] | None
+    options: Options
     file: PlanFile | None
     models: int = 0
     note: str = ""

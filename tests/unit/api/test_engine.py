@@ -304,7 +304,7 @@ def test_an_undo_is_a_plan(notebook: Notebook) -> None:
 def test_a_lock_that_another_run_holds_is_an_error(notebook: Notebook) -> None:
     engine = notebook.engine(state_backend={"type": "local", "lock": {"timeout_seconds": 0}})
     plan = engine.plan([ORDERS])
-    project, environment = engine._opened(plan.request)
+    project, environment = engine._opened(plan.given, plan.options)
     with environment.deployment.locked("sync", print), pytest.raises(LockHeld) as held:
         engine.apply(plan)
     assert project.models == (ORDERS,)
