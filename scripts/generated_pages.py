@@ -22,6 +22,7 @@ from delta_engine.backends.capabilities import (
     Feature,
 )
 from delta_engine.config.model_text import COLUMN_FIELDS, FIELDS
+from delta_engine.tools.lint.house_rules import RULES, options_of, summary_of
 from delta_engine.validation.needed_rights import CALLED_FUNCTION, REFERENCED_TABLE, REQUIREMENTS
 from delta_engine.validation.validator import PlanValidator
 from scripts.command_reference import command_reference
@@ -47,6 +48,7 @@ def generated_tables() -> Mapping[str, Mapping[str, str]]:
             "rights": _rights_table(),
         },
         "command-reference.md": {"commands": command_reference()},
+        "lint.md": {"lint": _house_rules_table()},
         "models.md": {
             **{word: _keys(fields) for word, fields in FIELDS.items()},
             "column": _keys(COLUMN_FIELDS),
@@ -99,6 +101,19 @@ def _rules_table(judges: str) -> str:
     rules = PlanValidator.default_rules().descriptions()
     rows = ((f"`{rule.name}`", rule.text) for rule in rules if rule.judges == judges)
     return table(("rule", "demands"), rows)
+
+
+def _house_rules_table() -> str:
+    rows = (
+        (
+            f"`{name}`",
+            summary_of(rule),
+            ", ".join(f"`{option}`" for option in options_of(rule)),
+            "yes" if rule.is_recommended else "",
+        )
+        for name, rule in RULES.items()
+    )
+    return table(("rule", "demands", "options", "recommended"), rows)
 
 
 def _keys(fields: Sequence[Facet[Any, Any, Any]]) -> str:

@@ -36,8 +36,8 @@ def run(delta_engine: CommandLine, name: str, files: Sequence[str], *args: str) 
     return delta_engine(*entry, *args, *(chosen if hook.get("pass_filenames", True) else ()))
 
 
-def test_there_are_two() -> None:
-    assert [*HOOKS] == ["delta-engine-validate", "delta-engine-fmt"]
+def test_there_are_three() -> None:
+    assert [*HOOKS] == ["delta-engine-validate", "delta-engine-lint", "delta-engine-fmt"]
 
 
 @pytest.mark.parametrize("hook", HOOKS.values(), ids=lambda hook: hook["id"])
@@ -45,7 +45,7 @@ def test_a_hook_is_what_pre_commit_takes(hook: dict[str, Any]) -> None:
     assert hook.keys() <= KEYS
     assert hook["language"] == "python"
     assert re.compile(hook["files"])
-    assert parsed(hook["entry"]) in ("validate", "fmt")
+    assert parsed(hook["entry"]) in ("validate", "lint", "fmt")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,12 @@ def test_its_commands_exist_with_those_options(path: Path) -> None:
     parsed_commands = [
         (job, parsed(command.replace("$(Pipeline.Workspace)", "."))) for job, command in commands(path)
     ]
-    assert parsed_commands == [("plan", "validate"), ("plan", "plan"), ("apply", "apply")]
+    assert parsed_commands == [
+        ("plan", "validate"),
+        ("plan", "lint"),
+        ("plan", "plan"),
+        ("apply", "apply"),
+    ]
 
 
 def test_a_command_with_an_option_that_is_not_there_is_found_out() -> None:

@@ -126,7 +126,7 @@ def test_a_merge_applies_what_was_planned(
 ) -> None:
     project = make_project(workspace, tmp_path, monkeypatch, environment="prod")
     run = Runner(recipe, tmp_path)
-    assert run("plan") == [0, 0]
+    assert run("plan") == [0, 0, 0]
     assert run.pending() == "2"
     assert "dev.silver.orders" in (project / "plan.md").read_text()
     assert sql.catalog.tables == {}
@@ -135,7 +135,7 @@ def test_a_merge_applies_what_was_planned(
 
     models = project / "conf" / "models" / "orders.yml"
     models.write_text(ORDERS.replace("Order total", "Total"))
-    assert run("plan") == [0, 0]
+    assert run("plan") == [0, 0, 0]
     sql.catalog.run("COMMENT ON TABLE `dev`.`silver`.`orders` IS 'somebody was here'")
     assert run("apply") == [3]  # the plan is stale
 
@@ -145,16 +145,16 @@ def test_a_pull_request_that_drops_a_column_is_green_when_its_consent_is_in_it(
 ) -> None:
     project = make_project(workspace, tmp_path, monkeypatch, environment="prod")
     run = Runner(RECIPES[0], tmp_path)
-    assert (run("plan"), run("apply")) == ([0, 0], [0])
+    assert (run("plan"), run("apply")) == ([0, 0, 0], [0])
     models = project / "conf" / "models" / "orders.yml"
     models.write_text(
         ORDERS.replace('      - {name: amount, type: "decimal(18,2)", comment: Order total}\n', "")
     )
-    assert run("plan") == [0, 1]
+    assert run("plan") == [0, 0, 1]
     comment = (project / "plan.md").read_text()
     entries = comment.partition("```yaml\n")[2].partition("```")[0]
     (project / "conf" / "consents.yml").write_text(entries.replace("(write why)", "moved to pricing"))
-    assert run("plan") == [0, 0]
+    assert run("plan") == [0, 0, 0]
     assert "moved to pricing (conf/consents.yml:2, until " in (project / "plan.md").read_text()
     assert run("apply") == [0]
     assert "amount" not in str(sql.catalog.tables["dev.silver.orders"])

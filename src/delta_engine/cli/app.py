@@ -20,6 +20,7 @@ from delta_engine.cli.explain_command import EXPLAIN_EPILOG, explain
 from delta_engine.cli.fmt_command import FMT_EPILOG, fmt
 from delta_engine.cli.import_command import IMPORT_EPILOG, import_models
 from delta_engine.cli.init_command import INIT_EPILOG, init
+from delta_engine.cli.lint_command import LINT_EPILOG, lint
 from delta_engine.cli.options import (
     Allow,
     CountsChecks,
@@ -120,6 +121,9 @@ def validate(ctx: typer.Context, table: Tables = None, sarif: Sarif = None) -> N
 
     work = writing_refusals(lambda project: validate_models(project, table or ()), sarif)
     run_in_projects(ctx.obj, work, files={"--sarif": sarif})
+
+
+app.command(epilog=LINT_EPILOG)(lint)
 
 
 @app.command(

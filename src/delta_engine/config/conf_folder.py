@@ -23,6 +23,9 @@ CONSENTS_FILE: Final = "consents.yml"
 CONSENTS_FOLDER: Final = "consents"
 """The folder with files of consents."""
 
+LINT_FILE: Final = "lint.yml"
+"""The file with house rules, next to the environments' configurations."""
+
 _ENVIRONMENT: Final = re.compile(r"""^environment:\s*["']?([^"'#\s]+)""", re.MULTILINE)
 
 
@@ -69,7 +72,7 @@ def _holds_an_environment(conf_dir: Path) -> bool:
 
 def environments(conf_dir: Path) -> list[str]:
     """Return the environments that have a configuration file, sorted."""
-    others = (DRIFT_POLICY_FILE, CONSENTS_FILE)
+    others = (DRIFT_POLICY_FILE, CONSENTS_FILE, LINT_FILE)
     return sorted(path.stem for path in conf_dir.glob("*.yml") if path.name not in others)
 
 

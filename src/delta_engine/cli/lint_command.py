@@ -1,0 +1,147 @@
+"""What `lint` does: judges models by the house rules of `conf/lint.yml`, offline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from delta_engine.cli.options import Full, Json, Tables, choice, flag, value
+from delta_engine.cli.terminal import Context, Ended, ExitCode, print_note, say
+
+LINT_EPILOG: Final = (
+    "Examples: delta-engine -e dev lint; delta-engine -e dev lint --format sarif > lint.sarif"
+)
+
+
+class LintFormat(Enum):
+    """How findings are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+
+
+def lint(
+    ctx: typer.Context,
+    table: Tables = None,
+    json: Json = False,
+    output_format: Annotated[
+        str | None, value("--format", "FORMAT", "How to print findings: text, json or sarif.")
+    ] = None,
+    fail_on: Annotated[
+        str | None,
+        value("--fail-on", "SEVERITY", "Exit with 2 from this severity on: error, warning or note."),
+    ] = None,
+    recommended: Annotated[
+        bool, flag("--recommended", help="Judge by the recommended rules, whatever conf/lint.yml says.")
+    ] = False,
+    rules: Annotated[bool, flag("--rules", help="List the house rules and their options, and stop.")] = False,
+    full: Full = False,
+) -> None:
+    """Check models against the house rules of conf/lint.yml. Needs no Spark and no network.
+
+    House rules are conventions of a team: comments, names, owners, tags, types, keys. None is on by default; `preset:
+    recommended` switches the recommended ones on. `validate` finds what is wrong for every team.
+    """
+    from delta_engine.cli.many_projects import OutputForm, run_in_projects
+
+    if rules:
+        say("\n".join(_rule_lines()))
+        return
+    shown = choice("--format", output_format or ("json" if json else "text"), LintFormat)
+    work = partial(
+        lint_models,
+        tables=table or (),
+        output_format=shown,
+        fail_on=fail_on,
+        is_recommended=recommended,
+        is_full=full,
+    )
+    if shown is LintFormat.SARIF and ctx.obj.projects:
+        raise typer.BadParameter("--format sarif is one document: run `lint` in one project, without -p")
+    run_in_projects(ctx.obj, work, OutputForm.JSON if shown is LintFormat.JSON else OutputForm.TEXT)
+
+
+def lint_models(
+    context: Context,
+    tables: Sequence[str],
+    output_format: LintFormat = LintFormat.TEXT,
+    *,
+    fail_on: str | None = None,
+    is_recommended: bool = False,
+    is_full: bool = False,
+) -> Ended:
+    """Judge a project, and print what its house rules find.
+
+    Args:
+        fail_on: the least severity with which the command ends with 2; by default that of `conf/lint.yml`.
+        is_recommended: whether the recommended rules judge instead of those of the file.
+    """
+    from delta_engine.config.conf_folder import LINT_FILE
+    from delta_engine.orchestrate.project import load_project
+    from delta_engine.telemetry.context import utc_now
+    from delta_engine.tools.lint.house_rules import load_house_rules
+    from delta_engine.tools.lint.house_rules import recommended as recommended_rules
+    from delta_engine.tools.lint.linter import lint as judge
+    from delta_engine.tools.lint.report import lint_document, lint_lines, lint_summary
+    from delta_engine.tools.lint.rule import Severity
+
+    conf_dir, environment = context.place()
+    least = choice("--fail-on", fail_on, Severity) if fail_on else None
+    project = load_project(conf_dir, environment, tables=tables)
+    house = None if is_recommended else load_house_rules(conf_dir, project.settings.project_dir)
+    is_offer = house is None and not is_recommended
+    if house is None:
+        house = recommended_rules()
+    report = judge([*project.models, *project.others], house, utc_now().date())
+    if output_format is LintFormat.JSON:
+        typer.echo(lint_document(report))
+    elif output_format is LintFormat.SARIF:
+        typer.echo(_sarif(report, conf_dir / f"{environment}.yml"), nl=False)
+    else:
+        say("\n".join(lint_lines(report, is_full=is_full)))
+    for note in report.notes:
+        print_note(note)
+    if is_offer:
+        print_note(
+            f"{conf_dir / LINT_FILE} does not exist: this is what the recommended rules find, and nothing fails. "
+            "`preset: recommended` in that file switches them on"
+        )
+    fails = report.fails(least or house.fail_on) and not is_offer
+    return Ended(lint_summary(report), ExitCode.PENDING if fails else ExitCode.DONE)
+
+
+def _sarif(report: object, conf_file: Path) -> str:
+    from delta_engine.tools.lint.house_rules import RULES, summary_of
+    from delta_engine.tools.lint.linter import LintReport
+    from delta_engine.tools.pull_requests.sarif import Result, sarif
+
+    assert isinstance(report, LintReport)
+    results = [
+        Result(
+            judged.rule,
+            judged.severity.value,
+            f"{judged.finding.message}. {judged.finding.fix}",
+            judged.finding.subject,
+            judged.finding.location,
+        )
+        for judged in report.findings
+    ]
+    texts = {name: summary_of(rule) for name, rule in RULES.items()}
+    return sarif(results, conf_file=conf_file, rules=texts)
+
+
+def _rule_lines() -> list[str]:
+    from delta_engine.tools.lint.house_rules import RULES, options_of, summary_of
+
+    lines = []
+    for name, rule in RULES.items():
+        options = ", ".join(options_of(rule))
+        lines.append(f"{name}{' (recommended)' if rule.is_recommended else ''}: {summary_of(rule)}")
+        lines += [f"    options: {options}"] if options else []
+    return lines

@@ -1,0 +1,1 @@
+"""House rules of a team for its models: conventions, which `validate` does not know."""

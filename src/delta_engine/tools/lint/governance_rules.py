@@ -1,0 +1,112 @@
+"""House rules about tags, rights, functions and views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import Any, ClassVar
+
+import msgspec
+
+from delta_engine.models import Function, Securable, Table, View
+from delta_engine.tools.lint.rule import Finding, HouseRule, RuleOfKind, columns_of, finding
+
+
+class RequiredTags(RuleOfKind[Table]):
+    """Every table has certain tags.
+
+    Args:
+        tags: the allowed values by tag; none allow any.
+    """
+
+    tags: dict[str, list[str]] = msgspec.field(default_factory=dict)
+
+    def judge(self, model: Table) -> Iterator[Finding]:
+        """Yield missing tags, and other values."""
+        for tag, values in self.tags.items():
+            value = model.tags.get(tag)
+            allowed = f" ({', '.join(values)})" if values else ""
+            if value is None:
+                yield finding(model, f"it has no tag {tag}", f"Declare it in `tags`{allowed}.")
+            elif values and value not in values:
+                yield finding(model, f"its tag {tag} is {value!r}", f"Choose another value{allowed}.")
+
+
+class TagValues(HouseRule):
+    """Tags of tables, views and columns have allowed values.
+
+    Args:
+        tags: the allowed values by tag.
+    """
+
+    tags: dict[str, list[str]] = msgspec.field(default_factory=dict)
+
+    def check(self, models: Iterable[Securable]) -> Iterator[Finding]:
+        """Yield other values."""
+        for model in models:
+            for column in (None, *columns_of(model)):
+                declared = getattr(model if column is None else column, "tags", {})
+                for tag, value in declared.items():
+                    if tag in self.tags and value not in self.tags[tag]:
+                        fix = f"Choose one of {', '.join(self.tags[tag])}."
+                        yield finding(model, f"its tag {tag} is {value!r}", fix, column)
+
+
+class PersonalGrants(HouseRule):
+    """Rights are granted to groups and service principals, not to people.
+
+    Args:
+        people: globs of the names of people.
+        except_people: names that may have rights.
+    """
+
+    is_recommended: ClassVar[bool] = True
+    people: tuple[str, ...] = ("*@*",)
+    except_people: tuple[str, ...] = ()
+
+    def check(self, models: Iterable[Securable]) -> Iterator[Finding]:
+        """Yield grants to people."""
+        for model in models:
+            for principal in getattr(model, "grants", {}):
+                is_person = any(fnmatchcase(principal, glob) for glob in self.people)
+                if is_person and principal not in self.except_people:
+                    fix = "Grant it to a group."
+                    yield finding(model, f"{principal} has rights as a person", fix)
+
+
+class Determinism(RuleOfKind[Function]):
+    """Functions say whether they are deterministic, so that the platform may optimize them."""
+
+    kind: ClassVar[type[Any]] = Function
+
+    def judge(self, model: Function) -> Iterator[Finding]:
+        """Yield functions that do not say it."""
+        if model.is_deterministic is None:
+            yield finding(model, "it does not say whether it is deterministic", "Declare `deterministic`.")
+
+
+class ViewStars(RuleOfKind[View]):
+    """Queries of views name their columns: `SELECT *` takes in whatever tables get."""
+
+    kind: ClassVar[type[Any]] = View
+    is_recommended: ClassVar[bool] = True
+
+    def judge(self, model: View) -> Iterator[Finding]:
+        """Yield queries with a star."""
+        from delta_engine.sql.view_queries import read_columns
+
+        if (reads := read_columns(model.query, {})) and reads.spread:
+            yield finding(model, "its query selects *", "Name the columns.")
+
+
+class SharedViews(RuleOfKind[View]):
+    """Views that others may read document their columns."""
+
+    kind: ClassVar[type[Any]] = View
+
+    def judge(self, model: View) -> Iterator[Finding]:
+        """Yield granted views without documented columns."""
+        if model.grants and not model.columns:
+            yield finding(
+                model, "others may read it, and its columns are not documented", "Declare `columns`."
+            )

@@ -1,0 +1,175 @@
+"""`lint`: house rules from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.projects.commandline import CommandLine, Result
+
+CONFIG = (
+    "environment: dev\nbackend: {type: oss}\nmodels: {yaml: [models.yml]}\nstate_backend: {type: local}\n"
+)
+MODELS = """\
+tables:
+  - catalog: dev
+    schema: silver
+    name: orders
+    comment: All orders
+    columns:
+      - {name: id, type: bigint, nullable: false}
+      - {name: total, type: double, comment: With taxes}
+    primary_key: [id]
+"""
+
+
+class Project:
+    """A project with models and house rules."""
+
+    def __init__(self, folder: Path, delta_engine: CommandLine) -> None:
+        self.folder = folder
+        self._delta_engine = delta_engine
+        (folder / "conf").mkdir()
+        (folder / "conf" / "dev.yml").write_text(CONFIG)
+        (folder / "models.yml").write_text(MODELS)
+
+    def lints(self, rules: str | None, *arguments: str) -> Result:
+        if rules is not None:
+            (self.folder / "conf" / "lint.yml").write_text(rules)
+        return self._delta_engine("-e", "dev", "lint", *arguments)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine) -> Project:
+    monkeypatch.chdir(tmp_path)
+    return Project(tmp_path, delta_engine)
+
+
+def test_findings_have_file_and_line_and_the_way_out(project: Project) -> None:
+    result = project.lints("preset: recommended\n")
+    assert result.code == 2
+    assert result.stdout == (
+        "models.yml:8: warning: table dev.silver.orders, column total: it holds money as double, which rounds. "
+        "Declare `decimal(18, 2)` or another decimal. (MoneyTypes)\n"
+        "1 warning\n"
+    )
+
+
+def test_a_project_without_a_file_sees_what_the_recommended_rules_find(project: Project) -> None:
+    result = project.lints(None)
+    assert (result.code, "MoneyTypes" in result.stdout) == (0, True)
+    assert "note: conf/lint.yml does not exist: this is what the recommended rules find" in result.stderr
+    assert project.lints(None, "--recommended").code == 2
+
+
+def test_no_rule_is_on_by_default(project: Project) -> None:
+    assert project.lints("rules: {}\n").stdout == "no findings\n"
+
+
+@pytest.mark.parametrize("entry", ["false", "off", "{severity: note}", "note"])
+def test_a_rule_is_switched_off_or_made_milder(project: Project, entry: str) -> None:
+    assert project.lints(f"preset: recommended\nrules: {{MoneyTypes: {entry}}}\n").code == 0
+
+
+def test_the_least_severity_that_fails_is_chosen(project: Project) -> None:
+    rules = "preset: recommended\nfail_on: error\n"
+    assert project.lints(rules).code == 0
+    assert project.lints(rules, "--fail-on", "warning").code == 2
+
+
+def test_findings_as_json_and_sarif(project: Project) -> None:
+    (finding,) = json.loads(project.lints("preset: recommended\n", "--json").stdout)["findings"]
+    assert finding == {
+        "rule": "MoneyTypes",
+        "severity": "warning",
+        "kind": "table",
+        "name": "dev.silver.orders",
+        "column": "total",
+        "message": "it holds money as double, which rounds",
+        "fix": "Declare `decimal(18, 2)` or another decimal.",
+        "location": "models.yml:8",
+    }
+    (run,) = json.loads(project.lints(None, "--format", "sarif").stdout)["runs"]
+    (result,) = run["results"]
+    assert (result["ruleId"], result["level"]) == ("MoneyTypes", "warning")
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 8}
+    assert run["tool"]["driver"]["rules"][0]["help"]["text"].startswith("Columns with names of money")
+
+
+def test_suppressed_findings_are_counted(project: Project) -> None:
+    suppression = (
+        "suppressions: [{rules: [MoneyTypes], on: [silver.orders], reason: old, expires: 2999-01-01}]\n"
+    )
+    result = project.lints(f"preset: recommended\n{suppression}")
+    assert (result.code, result.stdout) == (0, "no findings (1 suppressed)\n")
+
+
+OWN = """\
+from delta_engine.tools.lint.rule import HouseRule, finding
+
+class NoOrders(HouseRule):
+    \"\"\"No table is called like this.\"\"\"
+    word: str = "orders"
+
+    def check(self, models):
+        for model in models:
+            if self.word in str(model.qualified_name):
+                yield finding(model, f"{self.word} again", "Call it otherwise.")
+"""
+
+
+def test_a_project_adds_its_own_rules(project: Project) -> None:
+    (project.folder / "house.py").write_text(OWN)
+    rules = "own_rules: ['house:NoOrders']\n"
+    assert "orders again. Call it otherwise. (NoOrders)" in project.lints(rules).stdout
+    assert project.lints(f"{rules}rules: {{NoOrders: {{word: customers}}}}\n").stdout == "no findings\n"
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        (
+            "rules: {MoneyType: true}\n",
+            "conf/lint.yml:1: unknown rule 'MoneyType'. Did you mean 'MoneyTypes'?",
+        ),
+        ("rules: {MoneyTypes: {name: x}}\n", "unknown key 'name'"),
+        ("rules: {MoneyTypes: fatal}\n", "fatal"),
+        ("rules: {TableNames: {pattern: '('}}\n", "'(' is no regular expression"),
+        ("[1]\n", "house rules are a mapping"),
+        ("suppressions: [{rules: [X], on: ['*'], reason: r, expires: 2999-01-01}]\n", "unknown rule 'X'"),
+        ("suppressions: [{rules: [Owners], on: ['*'], reason: ' ', expires: 2999-01-01}]\n", "reason"),
+        ("suppressions: [{rules: [Owners], on: ['*'], reason: r}]\n", "expires"),
+        ("own_rules: ['models.yml:X']\n", "models.yml"),
+        ("own_rules: ['pathlib:Path']\n", "is no house rule"),
+    ],
+)
+def test_wrong_house_rules_are_refused_with_their_line(project: Project, rules: str, message: str) -> None:
+    result = project.lints(rules)
+    assert (result.code, result.stdout) == (3, "")
+    assert message in result.stderr
+    assert "conf/lint.yml:1" in result.stderr
+
+
+def test_a_rule_that_fails_is_named(project: Project) -> None:
+    (project.folder / "failing.py").write_text(OWN.replace("self.word in str", "1 / 0 in str"))
+    result = project.lints("own_rules: ['failing:NoOrders']\n")
+    assert (result.code, result.stdout) == (3, "")
+    assert "the house rule NoOrders failed: ZeroDivisionError: division by zero." in result.stderr
+
+
+def test_an_invalid_model_is_refused_as_validate_does(project: Project) -> None:
+    (project.folder / "models.yml").write_text(MODELS.replace("bigint", "bigintt"))
+    assert project.lints("preset: recommended\n").code == 3
+
+
+def test_the_rules_are_listed(project: Project) -> None:
+    listed = project.lints(None, "--rules").stdout
+    assert "MoneyTypes (recommended): Columns with names of money" in listed
+    assert "    options: names" in listed
+
+
+def test_the_file_is_no_environment(project: Project, delta_engine: CommandLine) -> None:
+    project.lints("preset: recommended\n")
+    assert "Name one of dev with -e" in delta_engine("validate").stderr
