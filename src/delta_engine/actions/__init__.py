@@ -229,12 +229,15 @@ NO_ORDER: Final = Order()
 
 @dataclass(frozen=True, slots=True)
 class BrokenView:
-    """A view that loses what it reads: its query stays, or its new query reads what the plan drops or renames.
+    """A view that loses what it reads, because its query stays, or its new query reads what the plan drops or renames.
+
+    Or it does not survive another type of a column that it reads.
 
     Args:
         relation: the key of the table or view that it reads.
         columns: the columns that go or get other names; empty for the whole.
         renamed_to: the new name of a renamed table or view.
+        is_retyped: whether the columns only get other types.
         is_selected: whether the run includes its model.
         is_by_star: whether the query reads the columns by a star, and names none of them.
     """
@@ -244,6 +247,7 @@ class BrokenView:
     columns: tuple[str, ...]
     declared_at: SourceLocation | None = field(default=None, compare=False)
     renamed_to: str = ""
+    is_retyped: bool = False
     is_selected: bool = True
     is_by_star: bool = False
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from delta_engine.actions import (
     PHASE_ORDER,
@@ -26,6 +26,7 @@ from delta_engine.actions import (
     Turn,
 )
 from delta_engine.aspects.column_renames import renamed_columns
+from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.view_definition import (
@@ -36,20 +37,27 @@ from delta_engine.aspects.view_definition import (
 )
 from delta_engine.aspects.view_reach import Moved, Side, broken_by, order_of
 from delta_engine.models import Part, QualifiedName, SchemaMode, Table, View
+from delta_engine.models.nested_types import Widening
 from delta_engine.sql.view_queries import (
     is_same_query,
     read_columns,
     read_functions,
     read_relations,
     returned_columns,
+    retyped_columns,
     with_columns,
     without_names,
 )
 from delta_engine.state.states import CatalogState
+from delta_engine.state.view_states import ABSENT_VIEW
 
 Relations = Mapping[str, Sequence[str]]
 """The columns of tables and views in lower case, by key."""
 
+_Column: TypeAlias = tuple[str, str]
+"""A column of a table: the key of the table, and its name in lower case."""
+
+_NO_COLUMNS: Final[frozenset[_Column]] = frozenset()
 _TURNS: Final = (Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS, Turn.DROP_COLUMNS)
 
 
@@ -75,19 +83,19 @@ def relation_columns(tables: Iterable[Table], views: Iterable[View]) -> Relation
 
 def with_views(columns: Relations, queries: Mapping[str, str]) -> Relations:
     """Return columns of relations with those that queries of views return, as far as these are known."""
-    settled, waiting = dict(columns), dict(queries)
-    while waiting:
-        known = {
-            key: returned
-            for key, query in waiting.items()
-            if {name.key for name in read_relations(query) or ()}.isdisjoint(waiting)
-            and (returned := returned_columns(query, settled)) is not None
-        }
-        if not known:
-            break
-        settled |= known
-        waiting = {key: query for key, query in waiting.items() if key not in known}
+    settled = dict(columns)
+    for key in _readers_last(queries):
+        if (returned := returned_columns(queries[key], settled)) is not None:
+            settled[key] = returned
     return settled
+
+
+def _readers_last(queries: Mapping[str, str]) -> Iterator[str]:
+    """Yield the keys of views, each after the views that it reads, without those in circles."""
+    waiting = {key: {name.key for name in read_relations(query) or ()} for key, query in queries.items()}
+    while ready := [key for key, read in waiting.items() if read.isdisjoint(waiting)]:
+        yield from ready
+        waiting = {key: read for key, read in waiting.items() if key not in ready}
 
 
 def readers_of(names: Set[str], views: Iterable[View]) -> list[View]:
@@ -258,16 +266,18 @@ class _Sides:
         reads = read_columns(view.query, self.after)
         if reads is None:
             return self._opaque()
-        desired, observed = Side(reads, view.schema_mode), None
+        desired = Side(reads, view.schema_mode, self.bound_after.get(view.key, _NO_COLUMNS))
+        observed = None
         if former is not None and (before := read_columns(self.queries[former], self.before)) is not None:
-            observed = Side(before, self.state.views[former].schema_mode)
+            bound = self.bound_before.get(former, _NO_COLUMNS)
+            observed = Side(before, self.state.views[former].schema_mode, bound)
         changes_query = former is not None and not is_same_query(self.queries[former], view.query)
         if former is None or changes_query:
             order = order_of(observed, desired, self.moved)
         elif view.schema_mode is SchemaMode.EVOLUTION:  # then it follows what changes
-            order = order_of(observed, None, self.moved)
+            order = order_of(observed, desired.of_types(), self.moved)
         else:
-            order = order_of(None, desired, self.moved)
+            order = order_of(observed.of_types() if observed else None, desired, self.moved)
         counted = observed.reads.counted if observed else frozenset[str]()
         precedes, follows = set[Place](), set[Place]()
         for place in order.precedes:
@@ -353,6 +363,8 @@ class _Sides:
                     declared_at=view.declared_at,
                     is_selected=key in self.views,
                 )
+                for table, column in sorted(self._unbearable(view)):
+                    yield broken(table, (column,), is_retyped=True)
                 is_kept = is_same_query(self.queries.get(key), view.query)
                 yield from self._lost_by(key, view, broken) if is_kept else self._gone_from(view, broken)
 
@@ -379,6 +391,66 @@ class _Sides:
         former = {rename.observed.key: rename.desired for rename in _renames(self.plan)}
         for relation in sorted({*read} & {*former}):
             yield broken(relation, (), renamed_to=str(former[relation]))
+
+    def _unbearable(self, view: View) -> Set[_Column]:
+        """Return the columns whose other types an existing view survives neither before nor after it changes.
+
+        A view that only becomes bound keeps the types that it has.
+        """
+        former = self.bound_before.get(view.key, _NO_COLUMNS)
+        bound = self.bound_after.get(view.key, _NO_COLUMNS)
+        if view.key not in self.queries:
+            return _NO_COLUMNS
+        if not is_same_query(self.queries[view.key], view.query):
+            return former & bound
+        is_same_mode = view.schema_mode in (None, self.state.views[view.key].schema_mode)
+        return former | bound if is_same_mode else bound
+
+    @cached_property
+    def bound_before(self) -> Mapping[str, frozenset[_Column]]:
+        """The columns of tables whose other types each view does not survive as it is."""
+        modes = {key: self.state.views[key].schema_mode for key in self.queries}
+        return self._bound(self.queries, modes, self.before, self.retyped)
+
+    @cached_property
+    def bound_after(self) -> Mapping[str, frozenset[_Column]]:
+        """The columns of tables whose other types each view does not survive as the plan leaves it."""
+        queries = {**self.staying, **{key: view.query for key, view in self.views.items()}}
+        modes = {key: self.state.views.get(key, ABSENT_VIEW).schema_mode for key in queries}
+        modes |= {key: view.schema_mode for key, view in self.views.items() if view.schema_mode is not None}
+        return self._bound(queries, modes, self.after, {column: column for column in self.retyped})
+
+    @cached_property
+    def retyped(self) -> Mapping[_Column, _Column]:
+        """The columns that get other types, by the names of table and column that they get, and have."""
+        retyped: dict[_Column, _Column] = {}
+        for align in self.plan.align_tables:
+            former = next((rename.observed.key for rename in align.of_type(RenameTable)), align.table.key)
+            names = {new.lower(): old.lower() for old, new in renamed_columns(align).columns.items()}
+            for change in align.of_type(ColumnTypeChange):
+                if change.widening is not Widening.NOTHING:
+                    column = change.name.lower()
+                    retyped[align.table.key, column] = former, names.get(column, column)
+        return retyped
+
+    def _bound(
+        self,
+        queries: Mapping[str, str],
+        modes: Mapping[str, SchemaMode | None],
+        relations: Relations,
+        retyped: Mapping[_Column, _Column],
+    ) -> Mapping[str, frozenset[_Column]]:
+        bound: dict[str, frozenset[_Column]] = defaultdict(frozenset)
+        keys = [*_readers_last(queries)] if retyped and SchemaMode.BINDING in modes.values() else []
+        for column, (table, name) in retyped.items():
+            reached = {table: frozenset({name})}
+            for key in keys:
+                outputs = retyped_columns(queries[key], relations, reached)
+                if outputs and modes[key] is SchemaMode.BINDING:
+                    bound[key] |= {column}
+                elif outputs and modes[key] in (SchemaMode.TYPE_EVOLUTION, SchemaMode.EVOLUTION):
+                    reached[key] = outputs
+        return bound
 
 
 def _renames(plan: TablePlan) -> Iterator[RenameTable | RenameView]:

@@ -51,10 +51,16 @@ class Side(NamedTuple):
 
     Args:
         mode: None for the platform's default, which does not evolve.
+        bound: the columns of tables, also below other views, that have to keep their types: table and column.
     """
 
     reads: Reads
     mode: SchemaMode | None
+    bound: frozenset[tuple[str, str]] = frozenset()
+
+    def of_types(self) -> Side:
+        """Return the view as far as types of columns matter to it."""
+        return self._replace(reads=Reads({}, frozenset(), frozenset(), is_sure=True))
 
     def names(self, key: str, columns: Collection[str]) -> bool:
         """Whether it matters to the view that one of some columns of a table or view is there."""
@@ -82,6 +88,9 @@ def order_of(observed: Side | None, desired: Side | None, moved: Mapping[str, Mo
     """
     precedes = {*(_leaves(observed, moved) if observed else ())}
     follows = {*(_arrives(desired, moved) if desired else ())}
+    former, bound = observed.bound if observed else frozenset(), desired.bound if desired else frozenset()
+    precedes |= {(key, Turn.DROP_COLUMNS) for key, _ in former - bound}  # types change then
+    follows |= {(key, Turn.DROP_COLUMNS) for key, _ in bound - former}
     added = {key for key, turn in follows if turn is Turn.ADD_COLUMNS}
     renamed = {key for key, turn in follows if turn is Turn.RENAME_COLUMNS}
     narrowed = {key for key, turn in precedes if turn in _EARLY and key in added}

@@ -21,7 +21,7 @@ from delta_engine.validation.protection_orders import unsafe_orders
 from delta_engine.validation.recent_readers import lineage_warnings
 from delta_engine.validation.rules import ConsentRefusal, needed_by
 from delta_engine.validation.validator import needed_consents
-from delta_engine.validation.view_rules import bound_types, cast_types
+from delta_engine.validation.view_rules import cast_types
 
 
 def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
@@ -63,7 +63,6 @@ def _with_verdict(environment: Environment, draft: PlannedRun) -> PlannedRun:
         *environment.validator.at(now).plan_violations(draft.plan, has_costs=False),
         *crowded_scopes(draft.plan, draft.snapshot),
         *unsafe_orders(governed),
-        *bound_types(draft.plan, draft.intent.models, draft.snapshot),
         *lost_calls(environment.views, draft.plan, draft.intent.models),
     ]
     draft = replace(draft, refusals=(*draft.refusals, *_without_covered(violations, draft.refusals)))

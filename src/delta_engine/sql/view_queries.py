@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -165,6 +166,76 @@ def read_columns(query: str, relations: Mapping[str, Sequence[str]]) -> Reads | 
     sure = _sure_columns(qualified)
     columns = {key: names & sure.get(key, frozenset()) for key, names in possible.items()}
     return Reads(columns, spread, counted, is_sure=True)
+
+
+def retyped_columns(
+    query: str, relations: Mapping[str, Sequence[str]], retyped: Mapping[str, frozenset[str]]
+) -> frozenset[str]:
+    """Return the columns of a query whose types may change with those of columns that it reads, in lower case.
+
+    A cast keeps its type. Where columns cannot be traced, all columns of the query may change.
+
+    Args:
+        relations: the columns of known tables and views, by key.
+        retyped: the columns that get other types, in lower case, by the key of their table or view.
+    """
+    from sqlglot import exp
+    from sqlglot.optimizer.scope import traverse_scope
+
+    tree = _parsed(submitted_query(query))
+    tables = [] if tree is None else [*_relations(tree)]
+    if tree is None or {_whole_name(table).key for table in tables}.isdisjoint(retyped):
+        return frozenset()
+    qualified = None if any(table.alias_column_names for table in tables) else _qualified(query, relations)
+    if qualified is None or _is_untraceable(qualified):
+        return frozenset(map(str.lower, tree.named_selects))
+    outputs: dict[Scope, frozenset[str]] = {}
+    by_alias: dict[str, frozenset[str]] = defaultdict(frozenset)
+    for scope in traverse_scope(qualified):  # the inner ones first, and the whole query last
+        for alias, source in scope.sources.items():
+            if isinstance(source, exp.Table):
+                by_alias[alias] |= retyped.get(_whole_name(source).key, frozenset())
+            else:
+                by_alias[alias] |= outputs[source]
+        outputs[scope] = _retyped_outputs(scope, by_alias, outputs)
+    return outputs[scope]
+
+
+def _is_untraceable(tree: exp.Query) -> bool:
+    from sqlglot import exp
+
+    return tree.find(exp.UDTF) is not None or any(
+        operation.args.get("by_name") for operation in tree.find_all(exp.SetOperation)
+    )
+
+
+def _retyped_outputs(
+    scope: Scope, by_alias: Mapping[str, Set[str]], inner: Mapping[Scope, frozenset[str]]
+) -> frozenset[str]:
+    """Return the columns of a query, or of one inside of it, whose types may change."""
+    from sqlglot import exp
+
+    if scope.set_operation_scopes:
+        sides = ((name in inner[side] for name, _ in _outputs(side)) for side in scope.set_operation_scopes)
+        outputs = zip(_outputs(scope), *sides, strict=False)
+        return frozenset(name for (name, _), *changes in outputs if any(changes))
+    return frozenset(
+        name
+        for name, output in _outputs(scope)
+        if any(
+            column.name.lower() in by_alias.get(column.table, ())
+            and not isinstance(column.find_ancestor(exp.Cast, exp.Select), exp.Cast)
+            for column in output.find_all(exp.Column)
+        )
+    )
+
+
+def _outputs(scope: Scope) -> Iterator[tuple[str, exp.Expr]]:
+    from sqlglot import exp
+
+    query = scope.expression
+    if isinstance(query, exp.Query):
+        yield from zip(map(str.lower, query.named_selects), query.selects, strict=True)
 
 
 def without_names(query: str, relation: QualifiedName, columns: Sequence[str]) -> str | None:

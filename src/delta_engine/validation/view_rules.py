@@ -42,12 +42,7 @@ PRIVILEGES: Final = frozenset({"ALL PRIVILEGES", "APPLY TAG", "MANAGE", "SELECT"
 """The privileges of views (docs: "Unity Catalog privileges reference")."""
 
 
-_WAY_OUT: Final = "Change its query in the same plan, or declare again what it reads."
-_WAY_OUT_OF_STARS: Final = (
-    "Write the columns in place of *, or schema_mode: evolution, which follows other columns."
-)
 _WAY_OUT_OF_TYPES: Final = "Write schema_mode: type evolution, which takes over other types."
-_WAY_OUT_OF_PARTIAL_RUNS: Final = "Select the view too, and change its query in the same plan."
 
 
 class ViewsFit:
@@ -111,13 +106,13 @@ class ViewNamesAreFree:
 
 
 class ViewsKeepWhatTheyRead:
-    """A plan drops or renames what a declared view reads only if it changes the view as well."""
+    """A plan drops, renames or retypes what a declared view reads only if the view survives it, or changes as well."""
 
     def check(self, plan: TablePlan, _policy: Policy) -> Iterator[UnsafePlanError]:
         """Refuse the plan with file and line of the view."""
         for broken in plan.broken_views:
             yield UnsafePlanError(
-                f"it reads {_lost(broken)}",
+                _loss(broken),
                 **subject(broken.name),
                 location=broken.declared_at,
                 way_out=_way_out(broken),
@@ -170,23 +165,9 @@ class NoUnallowedViewReplacements:
             yield Problem(reason, f"Allow it: {consent(kind, align.name)}", needed=needed)
 
 
-def bound_types(
-    plan: TablePlan, models: Sequence[Securable], observed: CatalogState
-) -> Iterator[UnsafePlanError]:
-    """Yield the bound views that fail once the plan has widened the type of a column that they read (measured)."""
-    for view, column in _widened_reads(plan, models, observed, SchemaMode.BINDING):
-        is_selected = view in models
-        yield UnsafePlanError(
-            f"its schema_mode is binding, and it fails once {column} has another type",
-            **subject(view.qualified_name),
-            location=view.declared_at,
-            way_out=_WAY_OUT_OF_TYPES if is_selected else f"Select the view too. {_WAY_OUT_OF_TYPES}",
-        )
-
-
 def cast_types(plan: TablePlan, models: Sequence[Securable], observed: CatalogState) -> Iterator[str]:
     """Yield the views that cast a column which the plan widens back to its former type (docs: "CREATE VIEW")."""
-    for view, column in _widened_reads(plan, models, observed, SchemaMode.COMPENSATION):
+    for view, column in _widened_reads(plan, models, observed):
         yield (
             f"view {view.qualified_name} reads {column}, whose type the plan widens, and keeps the types of its own "
             "columns (schema_mode compensation): a query of it may fail at values that do not fit. "
@@ -195,9 +176,9 @@ def cast_types(plan: TablePlan, models: Sequence[Securable], observed: CatalogSt
 
 
 def _widened_reads(
-    plan: TablePlan, models: Sequence[Securable], observed: CatalogState, mode: SchemaMode
+    plan: TablePlan, models: Sequence[Securable], observed: CatalogState
 ) -> Iterator[tuple[View, str]]:
-    """Yield the existing views of a mode with the columns that they read and whose type the plan widens.
+    """Yield the existing views that keep their types, with the columns that they read and whose type the plan widens.
 
     Without a mode, a view has the platform's default, COMPENSATION. Views that a partial run leaves out count, too.
     """
@@ -217,27 +198,40 @@ def _widened_reads(
             continue
         view = views.get(key) or View(*QualifiedName.of_key(key).parts, state.query or "")
         reads = read_columns(view.query, relations)
-        if reads is None or (view.schema_mode or state.schema_mode or SchemaMode.COMPENSATION) is not mode:
+        mode = view.schema_mode or state.schema_mode or SchemaMode.COMPENSATION
+        if reads is None or mode is not SchemaMode.COMPENSATION:
             continue
         for table, column in sorted(widened):
             if column in reads.columns.get(table, ()) or table in reads.spread:
                 yield view, f"{table}.{column}"
 
 
-def _lost(broken: BrokenView) -> str:
-    if broken.renamed_to:
-        return f"{broken.relation}, which the plan renames to {broken.renamed_to}"
-    if not broken.columns:
-        return f"{broken.relation}, which the plan drops"
+def _loss(broken: BrokenView) -> str:
     names = ", ".join(f"{broken.relation}.{column}" for column in broken.columns)
     by_star = " by *" if broken.is_by_star else ""
-    return f"{names}{by_star}, which the plan drops or renames, and the plan does not change its query"
+    if broken.is_retyped:
+        return f"its schema_mode is binding, and it fails once {names} has another type"
+    if broken.renamed_to:
+        return f"it reads {broken.relation}, which the plan renames to {broken.renamed_to}"
+    if not broken.columns:
+        return f"it reads {broken.relation}, which the plan drops"
+    return (
+        f"it reads {names}{by_star}, which the plan drops or renames, and the plan does not change its query"
+    )
 
 
 def _way_out(broken: BrokenView) -> str:
     if not broken.is_selected:
-        return _WAY_OUT_OF_PARTIAL_RUNS
-    return _WAY_OUT_OF_STARS if broken.is_by_star else _WAY_OUT
+        return (
+            f"Select the view too. {_WAY_OUT_OF_TYPES}"
+            if broken.is_retyped
+            else "Select the view too, and change its query in the same plan."
+        )
+    if broken.is_retyped:
+        return _WAY_OUT_OF_TYPES
+    if broken.is_by_star:
+        return "Write the columns in place of *, or schema_mode: evolution, which follows other columns."
+    return "Change its query in the same plan, or declare again what it reads."
 
 
 def view_problems(view: View) -> Iterator[Problem]:

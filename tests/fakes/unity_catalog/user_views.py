@@ -132,6 +132,8 @@ class Relations:
             require(
                 is_same or not is_bound, "CANNOT_UP_CAST_DATATYPE", f"{key}: {captured.name} has another type"
             )
+        if view.mode in (SchemaMode.TYPE_EVOLUTION, SchemaMode.EVOLUTION):
+            return replace(view, outputs=tuple(present[captured.name.lower()] for captured in view.outputs))
         return view
 
     def described(self, query: str, *outer: str) -> tuple[Output, ...]:

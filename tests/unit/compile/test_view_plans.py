@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Policy, Removed
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.models import Column, Function, Parameter, Securable, Table, View
+from delta_engine.models import Column, Function, Parameter, SchemaMode, Securable, Table, View
 from delta_engine.models.parts import QualifiedName
 from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.function_states import function_state_of
@@ -129,3 +130,84 @@ def test_a_view_that_counts_columns_keeps_their_number_until_one_has_come() -> N
     renamed = (Column("id", "bigint"), Column("address", "string"))
     between = former.replace("dev.silver.orders", "(SELECT `id`, `address` FROM dev.silver.orders)")
     assert of_sold(query, former, *renamed) == [between, ADD, query]
+
+
+NARROW, WIDE = (
+    Table("dev", "silver", "sales", [Column("id", data_type), Column("day", "date")])
+    for data_type in ("int", "bigint")
+)
+WIDEN = "ALTER TABLE `dev`.`silver`.`sales` ALTER COLUMN `id` TYPE bigint"
+
+
+def bound(query: str, mode: SchemaMode = SchemaMode.BINDING, name: str = "ids") -> View:
+    return View("dev", "silver", name, query, schema_mode=mode)
+
+
+READS_ID, READS_DAY = (bound(f"SELECT {column} FROM dev.silver.sales") for column in ("id", "day"))
+FOLLOWS = replace(READS_ID, schema_mode=SchemaMode.TYPE_EVOLUTION)
+CASTS = bound("SELECT CAST(id AS INT) AS id FROM dev.silver.sales WHERE id > 1")
+TOTALS = bound("SELECT id FROM dev.silver.ids", name="totals")
+
+
+def widening(former: Sequence[View], views: Sequence[View]) -> TablePlan:
+    """Return the plan that widens a column below views that exist, or that it makes."""
+    absent = {view.key: ABSENT_VIEW for view in views}
+    state = CatalogState(
+        tables={WIDE.key: state_of(NARROW)},
+        views={**absent, **{view.key: view_state_of(view) for view in former}},
+    )
+    return TablePlanner().plan([WIDE, *views], state)
+
+
+@pytest.mark.parametrize(
+    ("former", "view", "is_first"),
+    [
+        (READS_ID, READS_DAY, True),
+        (READS_ID, FOLLOWS, True),
+        (READS_ID, CASTS, True),
+        (READS_ID, replace(FOLLOWS, query="SELECT id, day FROM dev.silver.sales"), True),
+        (READS_DAY, READS_ID, False),
+        (FOLLOWS, bound("SELECT id, day FROM dev.silver.sales"), False),
+        (None, READS_ID, False),
+    ],
+)
+def test_a_bound_view_changes_before_a_type_that_it_leaves_and_after_one_that_it_takes(
+    former: View | None, view: View, is_first: bool
+) -> None:
+    plan = widening([former] if former else [], [view])
+    assert refusals(plan) == []
+    statements = statements_of(plan)
+    place = statements.index(WIDEN)
+    of_view = [at for at, sql in enumerate(statements) if "VIEW" in sql]
+    assert of_view
+    assert all((at < place) is is_first for at in of_view), statements
+
+
+@pytest.mark.parametrize(
+    ("former", "views"),
+    [
+        ([READS_ID], [READS_ID]),
+        ([FOLLOWS], [READS_ID]),
+        ([READS_ID], [bound("SELECT id, day FROM dev.silver.sales")]),
+        ([READS_ID], [bound("SELECT * FROM dev.silver.sales")]),
+        ([FOLLOWS, TOTALS], [FOLLOWS, TOTALS]),
+        ([FOLLOWS, TOTALS], [FOLLOWS]),
+    ],
+)
+def test_a_bound_view_that_another_type_would_break_is_refused(
+    former: Sequence[View], views: Sequence[View]
+) -> None:
+    (reason,) = refusals(widening(former, views))
+    assert reason == "its schema_mode is binding, and it fails once dev.silver.sales.id has another type"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT CAST(id AS INT) AS id FROM dev.silver.sales",
+        "SELECT day FROM dev.silver.sales WHERE id > 1",
+        "WITH s AS (SELECT id, day FROM dev.silver.sales) SELECT day FROM s",
+    ],
+)
+def test_a_bound_view_whose_types_stay_is_not_refused(query: str) -> None:
+    assert refusals(widening([bound(query)], [bound(query)])) == []

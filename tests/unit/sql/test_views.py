@@ -24,6 +24,7 @@ from delta_engine.sql.view_queries import (
     read_functions,
     read_relations,
     returned_columns,
+    retyped_columns,
     submitted_query,
     with_columns,
     with_names,
@@ -386,6 +387,29 @@ def test_columns_are_read_by_position_of_certain_ones() -> None:
     assert between == "SELECT o.a FROM (SELECT `c`, `b` FROM dev.silver.orders) AS o(`a`, `b`)"
     assert is_bridge(between, query)
     assert not is_bridge(between.replace("o.a FROM", "o.b FROM"), query)
+
+
+@pytest.mark.parametrize(
+    ("query", "retyped"),
+    [
+        ("SELECT a AS x, b AS y, a + 1 AS z, 1 AS n FROM dev.silver.orders", {"x", "z"}),
+        ("SELECT * FROM dev.silver.orders", {"a"}),
+        ("SELECT b FROM dev.silver.orders WHERE a > 1", set()),
+        ("SELECT CAST(a AS INT) AS x, try_cast(a AS INT) + a AS y FROM dev.silver.orders", {"y"}),
+        ("WITH o AS (SELECT b, a AS c FROM dev.silver.orders) SELECT B AS x, C AS y FROM o", {"y"}),
+        ("SELECT o.b AS x, (SELECT max(p.a) FROM dev.silver.orders AS p) AS y FROM x.y.z AS o", {"y"}),
+        ("SELECT b AS x, b AS y FROM dev.silver.orders UNION SELECT b, a FROM dev.silver.orders", {"y"}),
+        ("SELECT b AS x FROM dev.silver.orders UNION BY NAME SELECT a AS x FROM dev.silver.orders", {"x"}),
+        ("SELECT o.x, o.y FROM dev.silver.orders AS o(x, y)", {"x", "y"}),
+        ("SELECT v.x FROM dev.silver.orders LATERAL VIEW explode(array(a)) v AS x", {"x"}),
+        ("SELECT a, b FROM dev.silver.orders, unheard.of.table", {"a"}),
+        ("SELECT a FROM x.y.z", set()),
+        ("SELECT a FROM", set()),
+    ],
+)
+def test_columns_whose_types_change(query: str, retyped: set[str]) -> None:
+    relations = {ORDERS.key: ("a", "b"), "x.y.z": ("b", "n")}
+    assert retyped_columns(query, relations, {ORDERS.key: frozenset({"a"})}) == retyped
 
 
 def test_other_texts_are_no_bridges() -> None:

@@ -83,6 +83,16 @@ PLAN_CASES: list[PlanCase] = [
         TablePlan((), (BrokenView(NAME, "dev.silver.orders", (), is_selected=False),)),
         TablePlan((READS,)),
     ),
+    (
+        view_rules.ViewsKeepWhatTheyRead(),
+        TablePlan((), (BrokenView(NAME, "dev.silver.orders", ("id",), HERE, is_retyped=True),)),
+        TablePlan((READS,)),
+    ),
+    (
+        view_rules.ViewsKeepWhatTheyRead(),
+        TablePlan((), (BrokenView(NAME, "dev.silver.orders", ("id",), is_retyped=True, is_selected=False),)),
+        TablePlan((READS,)),
+    ),
     (view_rules.ViewsFindAnOrder(), CIRCLE, TablePlan((READS,))),
     (
         view_rules.ViewsFindAnOrder(),
