@@ -12,7 +12,7 @@ from delta_engine.drift.drifted_resources import DriftRefusal
 from delta_engine.errors import RefusedError
 from delta_engine.orchestrate.runs import Environment, PlannedRun
 from delta_engine.telemetry.context import utc_now
-from delta_engine.validation.broken_views import lost_calls, view_warnings
+from delta_engine.validation.broken_views import ProjectNames, lost_calls, view_warnings
 from delta_engine.validation.model_doubts import plan_doubts
 from delta_engine.validation.needed_rights import rights_warnings
 from delta_engine.validation.policy_rules import crowded_scopes, ungoverned_tags
@@ -35,7 +35,7 @@ def judged(environment: Environment, draft: PlannedRun) -> PlannedRun:
     warnings += tag_warnings(planned.plan, planned.intent.tables, planned.snapshot)
     if environment.principals is not None:
         warnings += rights_warnings(environment.principals, planned.plan, planned.snapshot)
-    warnings += view_warnings(environment.views, planned.plan, planned.intent.models)
+    warnings += view_warnings(environment.views, planned.plan, _names(planned))
     warnings += lineage_warnings(environment.lineage, planned.plan, now=utc_now())
     return replace(planned, judged_warnings=(*warnings, *planned.judged_warnings))
 
@@ -63,7 +63,7 @@ def _with_verdict(environment: Environment, draft: PlannedRun) -> PlannedRun:
         *environment.validator.at(now).plan_violations(draft.plan, has_costs=False),
         *crowded_scopes(draft.plan, draft.snapshot),
         *unsafe_orders(governed),
-        *lost_calls(environment.views, draft.plan, draft.intent.models),
+        *lost_calls(environment.views, draft.plan, _names(draft)),
     ]
     draft = replace(draft, refusals=(*draft.refusals, *_without_covered(violations, draft.refusals)))
     if not draft.refusals:
@@ -79,6 +79,12 @@ def _with_verdict(environment: Environment, draft: PlannedRun) -> PlannedRun:
             *(f"{consent.location}: {consent.expiry_note}" for consent in given if consent.is_expired(now)),
         ),
     )
+
+
+def _names(planned: PlannedRun) -> ProjectNames:
+    resources = planned.basis.state.resources.values() if planned.basis.state else ()
+    recorded = tuple(record.name for record in resources)
+    return ProjectNames(planned.intent.models, recorded, planned.basis.is_partial)
 
 
 def _without_covered(

@@ -6,18 +6,17 @@ What becomes of declared views, and of dropped ones, the plan itself knows (`vie
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Final
 
 from delta_engine.actions import Drop, TablePlan
 from delta_engine.errors import StatementError, UnsafePlanError
 from delta_engine.models import (
-    Function,
     FunctionLanguage,
     FunctionName,
     SchemaName,
     Securable,
     SecurableName,
-    Table,
     View,
     ViewName,
 )
@@ -31,19 +30,42 @@ from delta_engine.validation.rules import plan_refusal
 _MOST_WARNINGS: Final = 20
 
 
-def view_warnings(
-    reader: ViewDefinitionReader, plan: TablePlan, models: Iterable[Securable]
-) -> Iterator[str]:
-    """Yield which views of others read what a plan drops or renames. A plan that does neither needs no query.
+@dataclass(frozen=True, slots=True)
+class ProjectNames:
+    """What a project has.
 
     Args:
-        models: the declared models, whose schemas are read too.
+        models: the models of a run.
+        recorded: the names of all that is recorded.
+        is_partial: whether the run leaves models out. Its plan is refused if it breaks recorded views among them.
     """
+
+    models: Sequence[Securable]
+    recorded: Sequence[SecurableName] = ()
+    is_partial: bool = False
+
+    @property
+    def schemas(self) -> set[SchemaName]:
+        """The schemas of the project, also those without tables and those that the run leaves out."""
+        return {*_schemas((*(model.qualified_name for model in self.models), *self.recorded))}
+
+    @property
+    def judged(self) -> set[str]:
+        """The keys of the views that the plan itself judges."""
+        judged = {name.key for name in self.recorded if self.is_partial and isinstance(name, ViewName)}
+        for model in self.models:
+            if isinstance(model, View) and read_relations(model.query) is not None:
+                judged |= {name.key for name in (model.qualified_name, *model.former_names)}
+        return judged
+
+
+def view_warnings(reader: ViewDefinitionReader, plan: TablePlan, project: ProjectNames) -> Iterator[str]:
+    """Yield which views of others read what a plan drops or renames. A plan that does neither needs no query."""
     gone = gone_parts(plan)
     if not gone:
         return
     try:
-        views = _views_of_others(reader, gone.names, plan, models)
+        views = _views_of_others(reader, gone.names, plan, project)
     except StatementError as error:
         yield f"the views of the same schemas cannot be read: {error.first_line}"
         return
@@ -56,12 +78,12 @@ def view_warnings(
 
 
 def lost_calls(
-    reader: ViewDefinitionReader, plan: TablePlan, models: Iterable[Securable]
+    reader: ViewDefinitionReader, plan: TablePlan, project: ProjectNames
 ) -> Iterator[UnsafePlanError]:
     """Yield the dropped functions that views of others call; a plan without such a drop needs no query."""
     drops = plan.of_kind(Drop, FunctionName.kind)
     try:
-        views = _views_of_others(reader, [drop.name for drop in drops], plan, models) if drops else ()
+        views = _views_of_others(reader, [drop.name for drop in drops], plan, project) if drops else ()
     except StatementError as error:
         for drop in drops:
             reason = f"it would be dropped, and the views that may call it cannot be read: {error.first_line}"
@@ -77,23 +99,17 @@ def lost_calls(
 
 
 def _views_of_others(
-    reader: ViewDefinitionReader,
-    names: Iterable[SecurableName],
-    plan: TablePlan,
-    models: Iterable[Securable],
+    reader: ViewDefinitionReader, names: Iterable[SecurableName], plan: TablePlan, project: ProjectNames
 ) -> Sequence[ViewDefinition]:
-    """Return the views in the schemas of names and models, without those that the plan drops or knows."""
-    models = [*models]
-    places = [
-        *names,
-        *(model.qualified_name for model in models if isinstance(model, Table | Function | View)),
-    ]
-    judged = {drop.name.key for drop in plan.of_kind(Drop, ViewName.kind)}
-    for model in models:
-        if isinstance(model, View) and read_relations(model.query) is not None:
-            judged |= {name.key for name in (model.qualified_name, *model.former_names)}
-    views = reader.read({place for name in places for place in name.parents if isinstance(place, SchemaName)})
+    """Return the views in the schemas of names and of the project, without those that the plan drops or knows."""
+    judged = project.judged | {drop.name.key for drop in plan.of_kind(Drop, ViewName.kind)}
+    views = reader.read({*_schemas(names)} | project.schemas)
     return [view for view in views if view.name.key not in judged]
+
+
+def _schemas(names: Iterable[SecurableName]) -> Iterator[SchemaName]:
+    for name in names:
+        yield from (place for place in (name, *name.parents) if isinstance(place, SchemaName))
 
 
 def _of_view(view: ViewDefinition, gone: GoneParts) -> Iterator[str]:

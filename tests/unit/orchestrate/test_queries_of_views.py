@@ -96,6 +96,25 @@ def test_a_query_that_the_platform_takes_costs_one_question_and_no_more_than_onc
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        f"\ufeffSELECT\r\n\tid\r\n\r\n{FROM}\r\n",
+        f"-- first\n\n\tSELECT id {FROM} -- the last; one\n;\n/* end */\n",
+        f"SELECT id, '{'x' * 1_000_000}' AS text {FROM};\n\n\n",
+        f"SELECT id, 'a;\t\r\n-- b' AS `odd ``name` {FROM}",
+    ],
+)
+def test_odd_texts_of_queries_are_set_once_and_are_no_drift(project: CatalogProject, text: str) -> None:
+    views = "views:\n" + NEW_VIEW.format(query="").replace("query:", "query_file: views/latest.sql")
+    declare(project, Models(views=views))
+    (project.models.parent / "views" / "latest.sql").write_bytes(text.encode())
+    project.sync()
+    planned = project.run("plan --detailed-exitcode")
+    assert planned.code == 0, planned.stdout + planned.stderr
+    assert project.drift() == {}
+
+
+@pytest.mark.parametrize(
     ("query", "table", "more"),
     [
         (f"SELECT discount AS id {FROM}", TABLE + NEW_COLUMN, ()),

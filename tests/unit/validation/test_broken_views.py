@@ -114,6 +114,35 @@ def test_views_of_others_are_named_in_all_schemas_of_the_project(catalog_project
     assert "view dev.others.elsewhere breaks: it reads dev.silver.orders.note, which the plan drops" in shown
 
 
+def test_views_of_others_are_named_in_a_schema_that_is_declared_without_objects(
+    catalog_project: CatalogProject,
+) -> None:
+    project = catalog_project
+    project.catalog.queries = {("others", "elsewhere"): "SELECT note FROM silver.orders"}
+    schemas = "schemas:\n  - {catalog: dev, name: others}\n"
+    project.declare(f"name: orders, {COLUMNS}", schemas=schemas)
+    project.sync()
+    project.declare("name: orders, columns: [{name: id, type: int}]", schemas=schemas)
+    assert "view dev.others.elsewhere breaks" in project.run("plan --allow drop_column").stderr
+
+
+def test_a_partial_run_names_views_of_others_in_schemas_that_it_leaves_out(
+    catalog_project: CatalogProject,
+) -> None:
+    project = catalog_project
+    project.catalog.queries = {("others", "elsewhere"): "SELECT note FROM silver.orders"}
+    other = "  - {catalog: dev, schema: others, name: other, columns: [{name: id, type: int}]}\n"
+    views = (
+        "views:\n  - {catalog: dev, schema: others, name: ours, query: SELECT id FROM dev.silver.orders}\n"
+    )
+    project.declare(f"name: orders, {COLUMNS}", schemas=other + views)
+    project.sync()
+    project.declare("name: orders, columns: [{name: id, type: int}]", schemas=other + views)
+    shown = project.run("plan --allow drop_column -t dev.silver.orders").stderr
+    assert "view dev.others.elsewhere breaks: it reads dev.silver.orders.note, which the plan drops" in shown
+    assert "dev.others.ours" not in shown
+
+
 def test_a_function_is_dropped_together_with_the_view_that_calls_it(functions: CatalogProject) -> None:
     listed = "functions:\n  - {catalog: dev, schema: silver, name: show, returns: string, body: \"'y'\"}\n"
     view = "views:\n  - {catalog: dev, schema: silver, name: v, query: SELECT dev.silver.show() AS s}\n"
