@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from delta_engine.cli.many_projects import Work, out_file
 from delta_engine.cli.terminal import Context, Ended
-from delta_engine.errors import RefusedError
+from delta_engine.errors import InvalidCommandError, RefusedError
+
+_START: Final = 200
+"""The bytes at the start of a file that name the schema of SARIF."""
 
 
 def writing_refusals(work: Work, path: Path | None) -> Work:
     """Return a command that writes its refusals too, none if it succeeds. One that fails otherwise writes no file.
 
     Args:
-        path: of the file; None writes nothing.
+        path: of the file, which may be an earlier one of this kind; None writes nothing.
     """
     if path is None:
         return work
 
     def run(context: Context) -> Ended:
+        _refuse_other_file(out_file(path, context) or path)
         try:
             ended = work(context)
         except RefusedError as refused:
@@ -39,4 +44,17 @@ def _write(refusals: Sequence[RefusedError], path: Path, context: Context) -> No
     name = f"{context.environment or context.default_environment}.yml"
     conf_file = (context.conf_dir or Path("conf")) / name
     text = sarif(refused_results(refusals), conf_file=conf_file, rules=sections())
-    write_atomically(out_file(path, context) or path, text.encode())
+    file = out_file(path, context) or path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, text.encode())
+
+
+def _refuse_other_file(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            start = file.read(_START)
+    except FileNotFoundError:
+        return
+    if start and b"sarif" not in start:
+        way_out = "Name another file, or remove this one."
+        raise InvalidCommandError(f"{path} is no SARIF file, and would be overwritten", way_out=way_out)

@@ -78,10 +78,17 @@ def test_a_refused_configuration_is_shown_at_its_file(project: Path, delta_engin
 
 
 def test_a_valid_project_has_no_results(project: Path, delta_engine: CommandLine) -> None:
+    for models, code in ((BAD, 3), (GOOD, 0)):
+        (project / "models.yml").write_text(models)
+        assert delta_engine("-e", "dev", "validate", "--sarif", "new/refusals.sarif").code == code
+        assert bool(results_in(project / "new" / "refusals.sarif")) is (code == 3)
+
+
+def test_another_file_is_not_overwritten(project: Path, delta_engine: CommandLine) -> None:
     (project / "models.yml").write_text(GOOD)
-    (project / "refusals.sarif").write_text("of before")
-    assert delta_engine("-e", "dev", "validate", "--sarif", "refusals.sarif").code == 0
-    assert results_in(project / "refusals.sarif") == []
+    refused = delta_engine("-e", "dev", "validate", "--sarif", "models.yml")
+    assert (refused.code, (project / "models.yml").read_text()) == (3, GOOD)
+    assert "models.yml is no SARIF file, and would be overwritten. Name another file" in refused.stderr
 
 
 def test_several_projects_need_several_files(
