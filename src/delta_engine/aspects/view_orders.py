@@ -374,7 +374,8 @@ class _Sides:
         if reads is None:
             return
         mode = SchemaMode.EVOLUTION if self._evolves(key) else view.schema_mode
-        for relation, columns in broken_by(Side(reads, mode), self.moved):
+        kept = frozenset(column.key for column in self.state.views[key].columns)
+        for relation, columns in broken_by(Side(reads, mode, kept=kept), self.moved):
             named = reads.columns[relation] & (columns or frozenset())
             yield broken(relation, tuple(sorted(columns or ())), is_by_star=bool(columns) and not named)
         yield from self._renamed_in(reads.columns, broken)

@@ -52,11 +52,13 @@ class Side(NamedTuple):
     Args:
         mode: None for the platform's default, which does not evolve.
         bound: the columns of tables, also below other views, that have to keep their types: table and column.
+        kept: the columns that the view returned when its query was set, and keeps; empty if they are unknown.
     """
 
     reads: Reads
     mode: SchemaMode | None
     bound: frozenset[tuple[str, str]] = frozenset()
+    kept: frozenset[str] = frozenset()
 
     def of_types(self) -> Side:
         """Return the view as far as types of columns matter to it."""
@@ -64,10 +66,14 @@ class Side(NamedTuple):
 
     def names(self, key: str, columns: Collection[str]) -> bool:
         """Whether it matters to the view that one of some columns of a table or view is there."""
-        is_bound = key in self.reads.spread and self.mode is not SchemaMode.EVOLUTION
-        return bool(columns) and (
-            is_bound or not self.reads.columns.get(key, frozenset()).isdisjoint(columns)
-        )
+        return bool(self.named(key, columns))
+
+    def named(self, key: str, columns: Collection[str]) -> frozenset[str]:
+        """Return those of some columns of a table or view that have to be there, by name or by a star."""
+        named = self.reads.columns.get(key, frozenset()).intersection(columns)
+        if named or key not in self.reads.spread or self.mode is SchemaMode.EVOLUTION:
+            return named
+        return self.kept.intersection(columns) if self.kept else frozenset(columns)
 
     def needs(self, key: str, columns: Collection[str]) -> bool:
         """Whether some columns of a table or view make up what the view returns, or are named by its query."""
@@ -114,8 +120,7 @@ def broken_by(view: Side, moved: Mapping[str, Moved]) -> Iterator[tuple[str, fro
             continue
         gone = change.lost | {*change.renamed}
         if view.names(key, gone) or view.counts(key, change.lost | change.gained):
-            named = view.reads.columns[key] & gone
-            yield key, frozenset(named or gone)
+            yield key, view.named(key, gone) or gone
 
 
 def _leaves(view: Side, moved: Mapping[str, Moved]) -> Iterator[Place]:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from delta_engine.actions import TablePlan
-from delta_engine.actions.policy import Policy, Removed
+from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, Removed
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.models import Column, Function, Parameter, SchemaMode, Securable, Table, View
+from delta_engine.models import Column, Function, Parameter, SchemaMode, Securable, Table, View, ViewColumn
 from delta_engine.models.parts import QualifiedName
 from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.function_states import function_state_of
@@ -211,3 +211,11 @@ def test_a_bound_view_that_another_type_would_break_is_refused(
 )
 def test_a_bound_view_whose_types_stay_is_not_refused(query: str) -> None:
     assert refusals(widening([bound(query)], [bound(query)])) == []
+
+
+@pytest.mark.parametrize(("kept", "is_refused"), [("id", False), ("mail", True)])
+def test_a_star_loses_only_columns_that_the_view_returns(kept: str, is_refused: bool) -> None:
+    star = View("dev", "silver", "mails", "SELECT * FROM dev.silver.orders", [ViewColumn(kept)])
+    plan = TablePlanner().plan([replace(ORDERS, columns=ORDERS.columns[:1]), star], observed(star))
+    broken = refusals(plan, allow=(Allowance(DestructiveKind.DROP_COLUMN),))
+    assert bool(broken) is is_refused, broken
