@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
@@ -353,7 +353,7 @@ def test_views_are_listed_in_the_session_catalog_alone() -> None:
         {"namespace": "silver", "tableName": "orders"},
         {"namespace": "silver", "tableName": "recent"},
     ]
-    answers = {
+    answers: dict[str, Sequence[Row] | Exception] = {
         "SHOW SCHEMAS": [{"namespace": "silver"}],
         "SHOW TABLES": tables,
         "SHOW VIEWS": VIEW_ROWS,
