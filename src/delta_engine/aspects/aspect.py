@@ -220,6 +220,14 @@ class EntriesAction(Action, Generic[_Entry]):
 
 
 @dataclass(frozen=True, slots=True)
+class ConstraintAdd(Generic[_Desired, _Observed]):
+    """An action that adds a constraint; `replaced` is the former one of that name."""
+
+    desired: _Desired
+    replaced: _Observed | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ConstraintDrop(Generic[_Observed]):
     """An action that drops a constraint.
 

@@ -7,13 +7,20 @@ before such a change and adds it again after it, or drops it for good, with cons
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, ConstraintDrop, RenderContext, takes_ownership
+from delta_engine.aspects.aspect import (
+    Aspect,
+    Change,
+    ConstraintAdd,
+    ConstraintDrop,
+    RenderContext,
+    takes_ownership,
+)
 from delta_engine.aspects.comparison import Comparison, lost_places, retyped_places
 from delta_engine.aspects.facet import Facet, Form
 from delta_engine.models import CheckConstraint, Part, Table
@@ -23,14 +30,12 @@ from delta_engine.sql.expressions import is_same_expression, reads
 from delta_engine.state.states import TableState
 
 
-@dataclass(frozen=True, slots=True)
-class CheckAdd:
+class CheckAdd(ConstraintAdd[CheckConstraint, str]):
     """Add a check, which reads every row; `replaced` is the expression of the former check of that name."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.ADD_CHECKS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.SCANS_DATA, Hazard.LOCKS)
-    desired: CheckConstraint
-    replaced: str | None = None
 
 
 class CheckDrop(ConstraintDrop[CheckConstraint]):

@@ -8,7 +8,7 @@ renamed or dropped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar, TypeAlias
 
@@ -17,6 +17,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects.aspect import (
     Aspect,
     Change,
+    ConstraintAdd,
     ConstraintDrop,
     CreateClauses,
     RenderContext,
@@ -34,14 +35,12 @@ from delta_engine.sql.tables import sql_set_table_properties, sql_unset_table_pr
 from delta_engine.state.states import TableState
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignKeyAdd:
+class ForeignKeyAdd(ConstraintAdd[ForeignKey, ForeignKey]):
     """Add a complete foreign key; `replaced` is the former key of that name."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.ADD_FOREIGN_KEYS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
-    desired: ForeignKey
-    replaced: ForeignKey | None = None
 
 
 class ForeignKeyDrop(ConstraintDrop[ForeignKey]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -65,30 +65,10 @@ _COLOURS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Opened:
-    """An environment's deployment state."""
-
-    settings: Settings
-    deployment: Deployment
-
-    def load(self) -> LoadedState:
-        """Return the document; raise `StateMismatchError` if there is none yet."""
-        loaded = self.deployment.peek()
-        if loaded is None:
-            require_no_journal(self.deployment.journals.read(), self.deployment.repository.location)
-            raise StateMismatchError(
-                "there is no deployment state yet",
-                where=self.deployment.repository.location,
-                way_out=f"The first {command('sync')} makes it.",
-            )
-        return loaded
-
-
 def show_state(context: Context, name: str | None, *, as_json: bool) -> None:
     """Print the document, its summary, or one resource's record."""
-    opened = _open(context)
-    state = opened.load().state
+    _, deployment = _open(context)
+    state = _loaded(deployment).state
     if name is not None:
         key, *others = _selected(state, [name])
         if others:
@@ -98,13 +78,14 @@ def show_state(context: Context, name: str | None, *, as_json: bool) -> None:
     elif as_json:
         typer.echo(encode_state(state))
     else:
-        _print_lines(map(visible, _summary(opened, state)))
+        _print_lines(map(visible, _summary(deployment, state)))
 
 
 def list_resources(context: Context, globs: Sequence[str], statuses: Sequence[str], *, as_json: bool) -> None:
     """Print a line per resource, sorted by key."""
     chosen = _statuses(statuses)
-    state = _open(context).load().state
+    _, deployment = _open(context)
+    state = _loaded(deployment).state
     resources = {
         key: resource
         for key in sorted(state.resources)
@@ -119,7 +100,8 @@ def list_resources(context: Context, globs: Sequence[str], statuses: Sequence[st
 
 def list_versions(context: Context, *, as_json: bool) -> None:
     """Print the current document and the kept versions, newest first: when, who, which commit, and what changed."""
-    documents = [*_saved_documents(_open(context))]
+    _, deployment = _open(context)
+    documents = [*_saved_documents(deployment)]
     if as_json:
         typer.echo(versions_document(documents))
         return
@@ -128,12 +110,12 @@ def list_versions(context: Context, *, as_json: bool) -> None:
 
 def list_runs(context: Context, limit: int, *, as_json: bool) -> None:
     """Print the latest runs, newest first: when, who, which commit, the run's id, and what changed."""
-    opened = _open(context)
-    saved = [*islice(_saved_documents(opened, limit), limit)]
+    _, deployment = _open(context)
+    saved = [*islice(_saved_documents(deployment, limit), limit)]
     documents = [document for document in saved if not document.is_first]
     runs = [document for document in documents if document.state is not None]
     if not saved:
-        opened.load()  # it says why there is none
+        _loaded(deployment)  # it says why there is none
     elif not documents:
         print_note(f"no run has ended yet. {command('state show')} shows what a killed run left")
     if as_json:
@@ -144,8 +126,8 @@ def list_runs(context: Context, limit: int, *, as_json: bool) -> None:
         print_note(f"{counted(hidden, 'document')} cannot be read: {command('state versions')} lists them")
 
 
-def _saved_documents(opened: _Opened, most: int = MOST_READ) -> Iterator[SavedDocument]:
-    repository = opened.deployment.repository
+def _saved_documents(deployment: Deployment, most: int = MOST_READ) -> Iterator[SavedDocument]:
+    repository = deployment.repository
     try:
         loaded = repository.load()
     except (CorruptStateError, StateMismatchError):  # the versions are what helps then
@@ -188,16 +170,16 @@ def _version_row(document: SavedDocument) -> tuple[str, str, str, str, str]:
 
 def diff_states(context: Context, earlier: str | None, later: str | None, *, as_json: bool) -> None:
     """Print what changed between two documents."""
-    opened = _open(context)
-    repository = opened.deployment.repository
+    settings, deployment = _open(context)
+    repository = deployment.repository
     if earlier is None:
         versions = repository.versions()
         if not versions:
             raise StateMismatchError("no earlier version is kept yet", where=repository.location)
         earlier = versions[0].version_id
     before = repository.load_version(earlier)
-    after = repository.load_version(later) if later else opened.load().state
-    changes = compare_states(before, after, _models(opened.settings))
+    after = repository.load_version(later) if later else _loaded(deployment).state
+    changes = compare_states(before, after, _models(settings))
     if as_json:
         typer.echo(diff_document(before, after, changes))
         return
@@ -231,25 +213,25 @@ def _shown_moment(text: str | None) -> str | None:
 
 def restore_state(context: Context, source: str, *, force: bool, yes: bool) -> None:
     """Make a version or a file the current document."""
-    opened = _open(context)
-    repository = opened.deployment.repository
+    settings, deployment = _open(context)
+    repository = deployment.repository
     is_file = Path(source).is_file()
-    state = _read_file(opened, Path(source)) if is_file else repository.load_version(source)
+    state = _read_file(deployment, Path(source)) if is_file else repository.load_version(source)
     say(f"serial {state.serial} of {shown_moment(state.updated_at)}, {_counts(state)}", err=True)
-    confirm(f"Make it the deployment state of {opened.settings.environment}?", yes=yes)
-    saved = opened.deployment.restore(state, print_note, force=force, is_version=not is_file)
+    confirm(f"Make it the deployment state of {settings.environment}?", yes=yes)
+    saved = deployment.restore(state, print_note, force=force, is_version=not is_file)
     say(f"restored as serial {saved.state.serial}")
 
 
 def start_state_over(context: Context, *, yes: bool) -> None:
     """Begin a new document in place of a lost one."""
-    opened = _open(context)
+    settings, deployment = _open(context)
     confirm(
-        f"Forget what was applied to {opened.settings.environment}? The next sync adopts all tables as they are, with "
+        f"Forget what was applied to {settings.environment}? The next sync adopts all tables as they are, with "
         "their drift.",
         yes=yes,
     )
-    saved = opened.deployment.start_over(print_note)
+    saved = deployment.start_over(print_note)
     say(f"started over with serial {saved.state.serial}; earlier versions are kept")
 
 
@@ -257,41 +239,41 @@ def migrate_state(
     context: Context, from_format: int | None, to_format: int | None, *, dry_run: bool, yes: bool
 ) -> None:
     """Bring the document to the current format; refuse formats other than the given ones."""
-    opened = _open(context)
+    _, deployment = _open(context)
     if to_format not in (None, VERSION):
         raise InvalidCommandError(
             f"--to {to_format}: this engine saves format {VERSION} only",
             way_out=f"Use --to {VERSION}, or the engine that saves format {to_format}.",
         )
-    current = opened.load() if dry_run else opened.deployment.repository.load()
+    current = _loaded(deployment) if dry_run else deployment.repository.load()
     if current is not None and from_format not in (None, current.format_version):
         raise StateMismatchError(
             f"the document is in format {current.format_version}, not in format {from_format}",
-            where=opened.deployment.repository.location,
+            where=deployment.repository.location,
             way_out=f"Use --from {current.format_version}.",
         )
     if dry_run:
         assert current is not None
         version = current.format_version
         would = "nothing to do" if version == VERSION else f"would be saved in format {VERSION}"
-        say(f"{opened.deployment.repository.location}: format {version}, {would}")
+        say(f"{deployment.repository.location}: format {version}, {would}")
         _print_lines(step_lines(version))
         return
     if current is not None and current.format_version != VERSION:
         confirm(f"Save the document in format {VERSION} instead of {current.format_version}?", yes=yes)
-    migrated_from = opened.deployment.migrate(print_note)
+    migrated_from = deployment.migrate(print_note)
     if migrated_from is None:
         say(f"nothing to do: the document is in format {VERSION}")
     else:
         _print_lines(step_lines(migrated_from))
-        backup = opened.deployment.repository.backup_location(migrated_from)
+        backup = deployment.repository.backup_location(migrated_from)
         say(f"migrated from format {migrated_from} to {VERSION}; the old document is kept as {backup}")
 
 
 def remove_resources(context: Context, names: Sequence[str], *, yes: bool) -> None:
     """Forget resources."""
-    opened = _open(context)
-    with opened.deployment.locked("state rm", print_note) as (_lease, recorder):
+    _, deployment = _open(context)
+    with deployment.locked("state rm", print_note) as (_lease, recorder):
         keys = _selected(recorder.state, names)
         for key in keys:
             say(f"- {key}")
@@ -302,8 +284,8 @@ def remove_resources(context: Context, names: Sequence[str], *, yes: bool) -> No
 
 def move_resource(context: Context, old: str, new: str, *, yes: bool) -> None:
     """Record a table or view under another name."""
-    opened = _open(context)
-    with opened.deployment.locked("state mv", print_note) as (_lease, recorder):
+    _, deployment = _open(context)
+    with deployment.locked("state mv", print_note) as (_lease, recorder):
         former = _renamable(old, QualifiedName)
         name = _renamable(new, type(former))
         if former.kind != name.kind:
@@ -332,7 +314,8 @@ def sync_state(context: Context, tables: Sequence[str]) -> None:
 
 def break_lock(context: Context, *, yes: bool) -> None:
     """Release the lock by force."""
-    lock = _open(context).deployment.lock
+    _, deployment = _open(context)
+    lock = deployment.lock
     try:
         holder = lock.holder()
     except UnreadableLockError as error:
@@ -347,30 +330,44 @@ def break_lock(context: Context, *, yes: bool) -> None:
     say(f"broke the lock of {broken}" if broken else "no run holds the lock any more")
 
 
-def _open(context: Context) -> _Opened:
+def _open(context: Context) -> tuple[Settings, Deployment]:
+    """Return the settings of the environment, and its deployment state."""
     settings = load_settings(*context.place())
     backend = None
     if state_needs_backend(settings):
         with status("starting …"):
             backend = open_backend(settings, notify=print_note)
-    return _Opened(settings=settings, deployment=open_deployment(settings, backend))
+    return settings, open_deployment(settings, backend)
 
 
-def _read_file(opened: _Opened, path: Path) -> DeploymentState:
+def _loaded(deployment: Deployment) -> LoadedState:
+    """Return the document; raise `StateMismatchError` if there is none yet."""
+    loaded = deployment.peek()
+    if loaded is None:
+        require_no_journal(deployment.journals.read(), deployment.repository.location)
+        raise StateMismatchError(
+            "there is no deployment state yet",
+            where=deployment.repository.location,
+            way_out=f"The first {command('sync')} makes it.",
+        )
+    return loaded
+
+
+def _read_file(deployment: Deployment, path: Path) -> DeploymentState:
     try:
         data = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
-    return opened.deployment.repository.decode(data, where=str(path))
+    return deployment.repository.decode(data, where=str(path))
 
 
-def _summary(opened: _Opened, state: DeploymentState) -> Iterator[str]:
+def _summary(deployment: Deployment, state: DeploymentState) -> Iterator[str]:
     actions = state.metadata.last_apply_actions
-    holder = opened.deployment.lock.holder()
+    holder = deployment.lock.holder()
     yield f"environment  {state.environment.name}"
     if state.environment.host:
         yield f"host         {state.environment.host}"
-    yield f"document     {opened.deployment.repository.location}"
+    yield f"document     {deployment.repository.location}"
     by = f" by {state.updated_by}" if state.updated_by else ""
     yield f"serial       {state.serial}, saved {shown_moment(state.updated_at)}{by}"
     yield f"compared     {shown_moment(state.synced_at) if state.synced_at else 'never'}"
@@ -379,15 +376,17 @@ def _summary(opened: _Opened, state: DeploymentState) -> Iterator[str]:
     yield f"resources    {_counts(state)}"
     yield f"last apply   {actions.added} added, {actions.changed} changed, {actions.destroyed} destroyed"
     yield f"lock         {f'held by {holder}' if holder else 'free'}"
-    yield from _journal_lines(opened, state, holder)
+    yield from _journal_lines(deployment, state, holder)
     for warning in state.metadata.warnings:
         yield f"warning      {warning}"
 
 
-def _journal_lines(opened: _Opened, state: DeploymentState, holder: LockHolder | None) -> Iterator[str]:
+def _journal_lines(
+    deployment: Deployment, state: DeploymentState, holder: LockHolder | None
+) -> Iterator[str]:
     """Yield what runs left that did not save: killed ones, or the one that holds the lock."""
     try:
-        journals = [*left_journals(state, opened.deployment.journals.read())]
+        journals = [*left_journals(state, deployment.journals.read())]
     except StoreError as error:
         yield f"journal      unknown, because it cannot be read: {error}"
         return
