@@ -26,6 +26,9 @@ settings.register_profile("ci", PATIENT, derandomize=True)
 settings.register_profile("mutants", PATIENT, derandomize=True, phases=[Phase.explicit, Phase.generate])
 settings.load_profile("ci" if os.environ.get("CI") else "patient")
 
+# Without byte code, each process that a test starts compiles the engine: half a second.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let golden files be rewritten on purpose."""
