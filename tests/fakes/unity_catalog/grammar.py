@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from delta_engine.models import (
@@ -35,8 +36,9 @@ _COLLATION = "collation"
 _END_OF_DEFAULT = (",", ")", "COMMENT", "MASK", "GENERATED")
 
 
+@lru_cache(maxsize=4096)
 def parse(sql: str) -> statements.Statement:
-    """Return what a statement says.
+    """Return what a statement says. Laws run the same statements again and again.
 
     Raises:
         StatementError: it is none that the grammar knows.
