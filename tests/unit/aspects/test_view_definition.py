@@ -216,3 +216,13 @@ def test_dropping_breaks_readers_and_creating_is_safe() -> None:
 def test_the_words_in_which_a_query_was_shown_stay_when_another_part_changes() -> None:
     shown = view("SELECT dev.silver.orders.id FROM dev.silver.orders", comment="old")
     assert aspects.with_definition(view(comment="new"), shown) == replace(shown, comment="new")
+
+
+def test_the_parts_of_a_new_view_have_the_tags_of_its_columns() -> None:
+    columns = [ViewColumn("order_id", "The key", tags={"pii": "no"}), ViewColumn("name", tags={"pii": "yes"})]
+    parts = aspects.parts_of_new(view(columns=columns, tags={"domain": "sales"}))
+    assert [(part.subject, part.desired) for part in parts if "tag" in part.subject] == [
+        ("tag domain", "'sales'"),
+        ("column order_id tag pii", "'no'"),
+        ("column name tag pii", "'yes'"),
+    ]
