@@ -241,7 +241,7 @@ def test_a_killed_import_of_a_catalog_continues_and_needs_no_changes(
     assert len(written) == 17
     done = delta_engine(*options)
     assert done.code == 0, done.stderr
-    assert "note: 16 tables declared already, and not imported again\n" in done.stderr
+    assert "note: 16 resources declared already, and not imported again\n" in done.stderr
     assert all(path.read_bytes() == content for path, content in written.items())
     assert not [*(project / "conf").rglob("*.tmp")]
     assert delta_engine("-e", "dev", "validate").stdout == "dev: configuration and 40 models are valid\n"

@@ -255,7 +255,8 @@ class ModelFiles:
         folder: the folder that holds them.
         files: the new files.
         tables: the number of models of tables in them.
-        declared: the number of tables that were declared already, and not imported again.
+        others: the number of models of functions, policies and views in them.
+        declared: the number of resources that were declared already, and not imported again.
         refusals: why other tables cannot be imported.
         notes: what is left out on purpose, such as materialized views.
     """
@@ -263,6 +264,7 @@ class ModelFiles:
     folder: Path
     files: tuple[Path, ...]
     tables: int
+    others: int = 0
     declared: int = 0
     refusals: tuple[RefusedError, ...] = ()
     notes: tuple[str, ...] = ()
@@ -274,6 +276,7 @@ class ModelFiles:
             folder=folder,
             files=tuple(report.files),
             tables=report.tables,
+            others=report.others,
             declared=report.declared,
             refusals=tuple(report.refusals),
             notes=tuple(report.notes),
@@ -287,9 +290,9 @@ class ModelFiles:
 
     def _lines(self) -> Iterator[str]:
         files = counted(len(self.files), "file")
-        yield f"{counted(self.tables, 'model')} written to {files} in {self.folder}"
+        yield f"{counted(self.tables + self.others, 'model')} written to {files} in {self.folder}"
         if self.declared:
-            yield f"{counted(self.declared, 'table')} declared already, and not imported again"
+            yield f"{counted(self.declared, 'resource')} declared already, and not imported again"
         yield from self.notes
         for message in refusal_messages(self.refusals):
             yield f"left out: {message}"

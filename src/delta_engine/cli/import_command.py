@@ -149,7 +149,7 @@ def _import_to_folder(
     _print_declared(report.declared)
     if report.files:
         files = counted(len(report.files), "file")
-        print_note(f"{counted(report.tables, 'model')} written to {files} in {path}")
+        print_note(f"{counted(report.models, 'model')} written to {files} in {path}")
         write_editor_files(conf_dir, print_note)
         print_note(_next_step(settings, report.files[0], path, command("plan")))
     _exit_with(report.refusals)
@@ -164,11 +164,11 @@ def _print_left_out(notes: Iterable[str], refusals: Iterable[RefusedError]) -> N
         print_note(f"left out: {message}")
 
 
-def _print_declared(tables: int) -> None:
+def _print_declared(number: int) -> None:
     from delta_engine.telemetry.visible import counted
 
-    if tables:
-        print_note(f"{counted(tables, 'table')} declared already, and not imported again")
+    if number:
+        print_note(f"{counted(number, 'resource')} declared already, and not imported again")
 
 
 def _exit_with(refusals: Sequence[RefusedError]) -> None:

@@ -85,10 +85,11 @@ class ModelFolder:
 
 @dataclass(slots=True, kw_only=True)
 class FolderReport:
-    """What an import did; `declared` counts tables that were declared already."""
+    """What an import wrote: models of tables and of others; `declared` counts resources that were declared already."""
 
     files: list[Path] = field(default_factory=list)
     tables: int = 0
+    others: int = 0
     declared: int = 0
     refusals: list[RefusedError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -96,7 +97,12 @@ class FolderReport:
     @property
     def is_empty(self) -> bool:
         """Whether no table was written, and none had been before."""
-        return not (self.tables or self.declared)
+        return not (self.models or self.declared)
+
+    @property
+    def models(self) -> int:
+        """The number of written models."""
+        return self.tables + self.others
 
 
 def import_to_folder(
@@ -273,7 +279,8 @@ class _Writer:
             self._report.refusals.append(_occupied(file.path, file.names))
             return
         self._report.files.append(file.path)
-        self._report.tables += len(tables) + sum(other.qualified_name.is_selectable for other in file.others)
+        self._report.tables += len(tables)
+        self._report.others += sum(other.qualified_name.is_selectable for other in file.others)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

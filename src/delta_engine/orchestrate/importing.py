@@ -106,7 +106,7 @@ class Imported:
         others: the functions, policies and views.
         refusals: why tables are missing that the target names.
         notes: what is left out on purpose.
-        declared: the number of tables that have a model already.
+        declared: the number of resources that have a model already.
     """
 
     tables: tuple[Table, ...]

@@ -250,7 +250,7 @@ def test_models_are_imported_into_a_folder_and_continue(notebook: Notebook, per:
     assert str(written) == f"2 models written to {len(names)} file{'s' * (len(names) > 1)} in {folder}"
     again = engine.import_to_folder("dev.silver", folder, per=per)
     assert (again.files, again.tables, again.declared) == ((), 0, 2)
-    assert "2 tables declared already" in str(again)
+    assert "2 resources declared already" in str(again)
     assert all(note.startswith(("reading", "written")) for note in notebook.notes)
 
 

@@ -278,7 +278,7 @@ def test_a_second_import_reads_no_table_and_writes_nothing(workspace: Workspace)
     workspace.statements.clear()
     again = workspace.imports("--per", "table")
     assert again.code == 0
-    assert "note: 4 tables declared already, and not imported again\n" in again.stderr
+    assert "note: 4 resources declared already, and not imported again\n" in again.stderr
     assert "written" not in again.stderr
     assert workspace.files() == files
     reads = [
@@ -317,7 +317,7 @@ def test_one_file_has_no_second_model_of_a_table(workspace: Workspace) -> None:
     assert "new.yml" not in workspace.files()
     assert "name: orders" in workspace.dev("import dev.sales.orders").stdout
     rest = workspace.imports(to="conf/models/new.yml")
-    assert "note: 2 tables declared already, and not imported again\n" in rest.stderr
+    assert "note: 2 resources declared already, and not imported again\n" in rest.stderr
     assert "sales" not in workspace.files()["new.yml"]
     assert workspace.dev("validate").stdout == "dev: configuration and 4 models are valid\n"
 

@@ -90,6 +90,8 @@ def test_a_plan_after_an_import_is_empty(workspace: Workspace, tmp_path: Path, o
     done = workspace.runs("import", "dev", *options)
     assert done.code == 0, done.stderr
     assert "3 models written to" in done.stderr
+    again = workspace.runs("import", "dev.gold", *options)
+    assert "note: 2 resources declared already" in again.stderr or "--per" not in options
     text = "".join(path.read_text() for path in sorted(models.rglob("*.yml")))
     assert WRITTEN in text
     assert (models / "views" / "gold.revenue.sql").read_text() == QUERY
@@ -102,6 +104,13 @@ def test_a_plan_after_an_import_is_empty(workspace: Workspace, tmp_path: Path, o
     again = workspace.runs("import", "dev", *options)
     assert {path: path.read_bytes() for path in models.rglob("*.*")} == files
     assert again.code in (0, ExitCode.REFUSED)
+
+
+def test_the_progress_of_an_import_counts_tables_alone(workspace: Workspace) -> None:
+    workspace.catalog.run("CREATE VIEW dev.silver.copy AS SELECT id FROM dev.silver.orders")
+    done = workspace.runs("import", "dev.silver", "--to", "conf/models", "--per", "schema")
+    assert "written: 1 table of 1 in conf/models\n" in done.stderr
+    assert "2 models written to 1 file in conf/models" in done.stderr
 
 
 def test_views_alone_have_inline_queries_on_the_terminal(workspace: Workspace) -> None:
