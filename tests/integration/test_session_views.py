@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from delta_engine.actions.policy import Removed
+from delta_engine.backends.error_conditions import is_refused_query
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.backends.sql_runner import SqlRunner
 from delta_engine.compile.planner import TablePlanner
@@ -20,6 +21,7 @@ from delta_engine.models.parts import QualifiedName
 from delta_engine.models.views import SchemaMode, View, ViewColumn, ViewName
 from delta_engine.orchestrate.backend import catalog_backend
 from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.sql.missing_columns import missing_columns
 from delta_engine.sql.text import sql_path
 from delta_engine.sql.view_queries import (
     is_same_query,
@@ -31,6 +33,7 @@ from delta_engine.sql.view_queries import (
 from delta_engine.sql.views import (
     sql_alter_view_query,
     sql_create_view,
+    sql_describe_query,
     sql_drop_view,
     sql_drop_view_if_exists,
     sql_rename_view,
@@ -268,3 +271,65 @@ def test_views_are_synced_with_their_table_and_leave_nothing_to_do(
             assert state.comment == model.comment
             runner.run(f"SELECT * FROM {sql_path(model.qualified_name.parts)}")
     assert read_view(runner, view("").qualified_name) == ABSENT_VIEW
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_spark_describes_every_query_that_it_takes_for_a_view(
+    runner: SqlRunner, orders: str, query: str
+) -> None:
+    rows = runner.run(sql_describe_query(query))
+    runner.run(sql_create_view(view(query)))
+    described = [row["col_name"] for row in rows]
+    assert described == [column.name for column in read_view(runner, view(query).qualified_name).columns]
+
+
+def test_spark_describes_two_columns_of_one_name(runner: SqlRunner, orders: str) -> None:
+    rows = runner.run(sql_describe_query(f"SELECT *, 1 AS ID FROM {orders}"))
+    assert [row["col_name"] for row in rows] == [*COLUMNS, "ID"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT nope FROM {ORDERS}",
+        "SELECT 1 AS a FROM spark_catalog.views.missing",
+        "SELECT 1 AS a FROM spark_catalog.missing.missing",
+        f"SELECT spark_catalog.views.missing(id) AS a FROM {ORDERS}",
+        f"SELECT id a b FROM {ORDERS}",
+        f"SELECT id FROM {ORDERS} GROUP BY name",
+        f"SELECT o.id FROM {ORDERS} p",
+        f"SELECT id FROM {ORDERS} p, {ORDERS} o",
+    ],
+)
+def test_spark_refuses_to_describe_what_cannot_run(runner: SqlRunner, orders: str, query: str) -> None:
+    with pytest.raises(StatementError) as caught:
+        runner.run(sql_describe_query(query))
+    assert is_refused_query(caught.value), (caught.value.error_class, caught.value.sql_state)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT `x y`, o.name FROM {orders} o WHERE ID > 1",
+        "SELECT id AS k, k + 1 AS l FROM {orders} ORDER BY l",
+        "SELECT id AS k, count(*) AS l FROM {orders} GROUP BY k HAVING l > 1 ORDER BY k",
+        "SELECT dateadd(DAY, id, current_date) AS d, timestampdiff(MONTH, current_date, current_timestamp) AS m, "
+        "user AS u, session_user AS s, extract(WEEK FROM current_date) AS w FROM {orders}",
+        "SELECT name, count(*) AS n FROM {orders} GROUP BY ALL ORDER BY ALL",
+        "SELECT transform(array(id), x -> x + 1) AS xs, aggregate(array(id), 0, (a, b) -> a + b) AS s FROM {orders}",
+        "SELECT _metadata.file_path AS f FROM {orders}",
+        "SELECT id, sum(id) OVER w AS s FROM {orders} WINDOW w AS (PARTITION BY name)",
+        "SELECT o.id FROM {orders} o WHERE EXISTS (SELECT 1 FROM {orders} p WHERE p.name = o.name AND id > `x y`)",
+        "WITH t AS (SELECT *, 1 AS n FROM {orders}) SELECT n, id, t.name FROM t",
+        "SELECT id FROM {orders} UNION SELECT `x y` FROM {orders} ORDER BY id",
+        "SELECT a.id FROM {orders} a JOIN {orders} b USING (id, name)",
+        "SELECT id FROM {orders} a LEFT ANTI JOIN {orders} b ON a.id = b.id",
+        "SELECT o.id, e FROM {orders} o LATERAL VIEW explode(array(id)) t AS e",
+        "SELECT o.n FROM (SELECT struct(id AS n) AS o FROM {orders})",
+        "SELECT named_struct('a', id).a AS b FROM {orders} TABLESAMPLE (10 ROWS)",
+    ],
+)
+def test_nothing_is_missing_in_a_query_that_spark_takes(runner: SqlRunner, orders: str, query: str) -> None:
+    text = query.format(orders=orders)
+    runner.run(sql_describe_query(text))
+    assert missing_columns(text, {orders: COLUMNS}) == []

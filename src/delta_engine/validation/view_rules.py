@@ -22,6 +22,7 @@ from delta_engine.sql.view_queries import (
     read_columns,
     read_relations,
     returned_columns,
+    retyped_columns,
 )
 from delta_engine.state.states import CatalogState
 from delta_engine.validation.governance_rules import TagsWithinLimits, rights_problems
@@ -166,19 +167,7 @@ class NoUnallowedViewReplacements:
 
 
 def cast_types(plan: TablePlan, models: Sequence[Securable], observed: CatalogState) -> Iterator[str]:
-    """Yield the views that cast a column which the plan widens back to its former type (docs: "CREATE VIEW")."""
-    for view, column in _widened_reads(plan, models, observed):
-        yield (
-            f"view {view.qualified_name} reads {column}, whose type the plan widens, and keeps the types of its own "
-            "columns (schema_mode compensation): a query of it may fail at values that do not fit. "
-            f"{_WAY_OUT_OF_TYPES}"
-        )
-
-
-def _widened_reads(
-    plan: TablePlan, models: Sequence[Securable], observed: CatalogState
-) -> Iterator[tuple[View, str]]:
-    """Yield the existing views that keep their types, with the columns that they read and whose type the plan widens.
+    """Yield the views that cast columns which the plan widens back to their former types (docs: "CREATE VIEW").
 
     Without a mode, a view has the platform's default, COMPENSATION. Views that a partial run leaves out count, too.
     """
@@ -188,22 +177,21 @@ def _widened_reads(
         for change in align.of_type(ColumnTypeChange)
         if change.widening is not Widening.NOTHING
     }
-    if not widened:
-        return
-    views = {view.key: view for view in of_kind(View, models)}
-    undeclared = {change.name.key for kind in (Keep, Drop) for change in plan.of_kind(kind, ViewName.kind)}
+    views = {view.key: view for view in of_kind(View, models) if widened}
     relations = relation_columns(of_kind(Table, models), views.values())
+    undeclared = {change.name.key for kind in (Keep, Drop) for change in plan.of_kind(kind, ViewName.kind)}
     for key, state in sorted(observed.views.items()):
-        if not state.exists or key in undeclared:
-            continue
         view = views.get(key) or View(*QualifiedName.of_key(key).parts, state.query or "")
-        reads = read_columns(view.query, relations)
         mode = view.schema_mode or state.schema_mode or SchemaMode.COMPENSATION
-        if reads is None or mode is not SchemaMode.COMPENSATION:
+        if not state.exists or key in undeclared or mode is not SchemaMode.COMPENSATION:
             continue
         for table, column in sorted(widened):
-            if column in reads.columns.get(table, ()) or table in reads.spread:
-                yield view, f"{table}.{column}"
+            if retyped_columns(view.query, relations, {table: frozenset({column})}):
+                yield (
+                    f"view {view.qualified_name} returns {table}.{column}, whose type the plan widens, and keeps the "
+                    "types of its own columns (schema_mode compensation): a query of it may fail at values that do "
+                    f"not fit. {_WAY_OUT_OF_TYPES}"
+                )
 
 
 def _loss(broken: BrokenView) -> str:
