@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from delta_engine.cli.import_results import exit_with, next_step, print_declared, print_left_out
 from delta_engine.cli.options import argument, choice, value
-from delta_engine.cli.terminal import Context, ExitCode, print_note, status, stepwise, stopped
+from delta_engine.cli.terminal import Context, print_note, status, stepwise, stopped
 
 if TYPE_CHECKING:
-    from delta_engine.config.settings import Settings
-    from delta_engine.errors import RefusedError
     from delta_engine.state.catalog_reader import Other
 
 IMPORT_EPILOG: Final = (
@@ -32,7 +31,13 @@ class Language(Enum):
 
 def import_models(
     ctx: typer.Context,
-    target: Annotated[str, argument("CATALOG[.SCHEMA[.TABLE]]", "What to import.")],
+    target: Annotated[
+        str | None,
+        argument(
+            "CATALOG[.SCHEMA[.TABLE]]",
+            "What to import. With --from, the catalog and the schema of names that lack them.",
+        ),
+    ] = None,
     to: Annotated[
         Path | None, value("--to", "FILE|DIR", "Write the models there instead of to stdout: a new file.")
     ] = None,
@@ -48,6 +53,23 @@ def import_models(
             "Leave out what matches: schemas, tables, functions, policies, views. Repeatable.",
         ),
     ] = None,
+    sources: Annotated[
+        list[Path] | None,
+        value(
+            "--from",
+            "FILE|DIR",
+            "Read no catalog but SQL scripts, data contracts (ODCS) or a dbt manifest.json. Repeatable, in order.",
+        ),
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        value(
+            "--var",
+            "NAME=TEXT",
+            "What models say for a variable of the sources: a value, or ${name} of a variable of the project, which "
+            "is the default for one of the same name. Repeatable.",
+        ),
+    ] = None,
     output_format: Annotated[
         str | None, value("--format", "yaml|python", "yaml by default, python for a .py file.")
     ] = None,
@@ -58,17 +80,29 @@ def import_models(
     command continues after an interruption. A table that cannot be read or declared is reported, the others are
     written, and the command exits with 5.
     """
+    if per is not None and to is None:
+        raise typer.BadParameter("--per writes files into a folder: name it with --to DIR")
     guessed = "python" if to is not None and to.suffix == ".py" else "yaml"
     language = choice("--format", output_format or guessed, Language)
-    if per is None:
-        _import_to_file(ctx.obj, target, exclude or (), to, language)
-        return
-    if to is None:
-        raise typer.BadParameter("--per writes files into a folder: name it with --to DIR")
-    if language is Language.PYTHON:
+    if per is not None and language is Language.PYTHON:
         raise typer.BadParameter(
             "--per writes YAML: models.python names one module after the other. Leave out --per for one Python file"
         )
+    if sources:
+        from delta_engine.cli.import_from import import_from
+
+        is_python = language is Language.PYTHON
+        import_from(
+            ctx.obj, sources, target, to, per, exclude=exclude or (), given=given or (), is_python=is_python
+        )
+        return
+    if target is None:
+        raise typer.BadParameter("name what to import: CATALOG, CATALOG.SCHEMA or CATALOG.SCHEMA.TABLE")
+    if given:
+        raise typer.BadParameter("--var is for the sources that --from names")
+    if per is None or to is None:
+        _import_to_file(ctx.obj, target, exclude or (), to, language)
+        return
     _import_to_folder(ctx.obj, target, exclude or (), to, per)
 
 
@@ -101,8 +135,8 @@ def _import_to_file(
     backend = opened_backend(settings)
     with status("reading the catalog …"):
         imported = import_tables(backend, target, scope_of(settings, exclude), present)
-    _print_left_out(imported.notes, imported.refusals if imported.models else ())
-    _print_declared(imported.declared)
+    print_left_out(imported.notes, imported.refusals if imported.models else ())
+    print_declared(imported.declared, "resource")
     if not imported.models:
         raise_all(imported.refusals)
     write = yaml_models if language is Language.YAML else python_models
@@ -118,7 +152,7 @@ def _import_to_file(
             write_editor_files(conf_dir, print_note)
         write_new(path, text)
         print_note(f"{counted(len(imported.models), 'model')} written to {path}")
-    _exit_with(imported.refusals)
+    exit_with(imported.refusals)
 
 
 def _import_to_folder(
@@ -143,49 +177,13 @@ def _import_to_folder(
             report = import_to_folder(backend, target, scope_of(settings, exclude), folder, progress)
     except KeyboardInterrupt:
         raise stopped(f"complete files in {path} stay, and the same command continues") from None
-    _print_left_out(report.notes, () if report.is_empty else report.refusals)
+    print_left_out(report.notes, () if report.is_empty else report.refusals)
     if report.is_empty:
         raise_all(report.refusals)
-    _print_declared(report.declared)
+    print_declared(report.declared, "resource")
     if report.files:
         files = counted(len(report.files), "file")
         print_note(f"{counted(report.models, 'model')} written to {files} in {path}")
         write_editor_files(conf_dir, print_note)
-        print_note(_next_step(settings, report.files[0], path, command("plan")))
-    _exit_with(report.refusals)
-
-
-def _print_left_out(notes: Iterable[str], refusals: Iterable[RefusedError]) -> None:
-    from delta_engine.report.refusals import refusal_messages
-
-    for note in notes:
-        print_note(note)
-    for message in refusal_messages(tuple(refusals)):
-        print_note(f"left out: {message}")
-
-
-def _print_declared(number: int) -> None:
-    from delta_engine.telemetry.visible import counted
-
-    if number:
-        print_note(f"{counted(number, 'resource')} declared already, and not imported again")
-
-
-def _exit_with(refusals: Sequence[RefusedError]) -> None:
-    """End with the code for a part, if tables are missing."""
-    if refusals:
-        raise typer.Exit(int(ExitCode.PARTIAL))
-
-
-def _next_step(settings: Settings, file: Path, folder: Path, plan: str) -> str:
-    """Return what to do with the written files."""
-    from delta_engine.config.file_patterns import matching_files
-
-    matched = (matching_files(settings.project_dir, pattern) for pattern in settings.yaml_models)
-    if any(file.absolute() in paths for paths in matched):
-        return f"next: {plan} has no changes for them"
-    absolute = folder.absolute()
-    inside = absolute.is_relative_to(settings.project_dir)
-    shown = absolute.relative_to(settings.project_dir) if inside else absolute
-    place = settings.locate(("models",))
-    return f'next: add "{shown.as_posix()}/**/*.yml" to models.yaml ({place}), which does not name them yet'
+        print_note(next_step(settings, report.files[0], path, command("plan")))
+    exit_with(report.refusals)

@@ -1,0 +1,255 @@
+"""The catalog that statements leave: models by name, and changes of their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from delta_engine.errors import SourceLocation
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Function,
+    PrimaryKey,
+    QualifiedName,
+    Schema,
+    Securable,
+    Table,
+    View,
+    ViewColumn,
+)
+from delta_engine.models.nested_types import type_at, with_field_at
+from delta_engine.models.types import DataType
+from delta_engine.tools.importers.reading import Key, NotReadError
+
+KINDS: Final[Mapping[str, str]] = {
+    "table": "table",
+    "view": "table",
+    "function": "function",
+    "schema": "schema",
+    "database": "schema",
+}
+"""Words for securables, and for the namespace of each."""
+
+
+class LeftOutError(NotReadError):
+    """A statement is about something whose creation was left out, which was said already."""
+
+
+@dataclass(slots=True)
+class Catalog:
+    """The models that statements have left so far.
+
+    Args:
+        catalog: the current catalog; None without one.
+        schema: the current schema; None without one.
+        left_out: the slots of securables whose creation was left out.
+    """
+
+    catalog: str | None = None
+    schema: str | None = None
+    slots: dict[str, Any] = field(default_factory=dict)
+    left_out: set[str] = field(default_factory=set)
+
+    @property
+    def models(self) -> tuple[Securable, ...]:
+        """All models, sorted by name."""
+        return tuple(sorted(self.slots.values(), key=lambda model: str(model.key)))
+
+    def whole_name(self, parts: Sequence[str], length: int = 3) -> tuple[str, ...]:
+        """Return a name with the current catalog and schema for what it lacks.
+
+        Raises:
+            NotReadError: there are none, or the name has too many parts.
+        """
+        if len(parts) > length:
+            raise NotReadError(f"{'.'.join(parts)} has more than {length} parts")
+        home = (self.catalog, self.schema)[: length - len(parts)]
+        if None in home:
+            lacks = "catalog" if self.catalog is None else "schema"
+            fix = "Name the place of such names behind the command, as in: import CATALOG.SCHEMA --from DIR."
+            raise NotReadError(f"{'.'.join(parts)} has no {lacks}", fix)
+        return tuple(part for part in (*home, *parts) if part is not None)
+
+    def slot(self, kind: str, parts: Sequence[str]) -> str:
+        """Return the place of a name: tables and views share one."""
+        namespace = KINDS[kind]
+        return f"{namespace} {'.'.join(self.whole_name(parts, 2 if namespace == 'schema' else 3))}".lower()
+
+    def find(self, kind: str, parts: Sequence[str], place: SourceLocation) -> Any:
+        """Return a model; a schema also if no statement creates it."""
+        slot = self.slot(kind, parts)
+        if slot in self.slots:
+            return self.slots[slot]
+        if slot in self.left_out:
+            raise LeftOutError(f"{slot} was left out")
+        if slot.startswith("schema "):
+            return Schema(*self.whole_name(parts, 2), declared_at=place)
+        raise NotReadError(
+            f"no statement before it creates {slot}", "Import it from the catalog: leave out --from."
+        )
+
+    def find_column(self, parts: Sequence[str], place: SourceLocation) -> tuple[Any, Sequence[str]]:
+        """Return the table or view of a column with a dotted name, and the path of the column."""
+        lengths = range(min(len(parts) - 1, 3), 0, -1)
+        fitting = (length for length in lengths if self._has(parts[:length]))
+        length = next(fitting, max(len(parts) - 1, 1))
+        return self.find("table", parts[:length], place), parts[length:]
+
+    def _has(self, parts: Sequence[str]) -> bool:
+        try:
+            return self.slot("table", parts) in {*self.slots, *self.left_out}
+        except NotReadError:
+            return False
+
+    def add(self, model: Any, *, replaces: bool, keeps: bool) -> None:
+        """Add what CREATE makes, with OR REPLACE or IF NOT EXISTS."""
+        slot = _slot_of(model)
+        present = self.slots.get(slot)
+        if present is not None and keeps:
+            return
+        if present is not None and not (replaces and type(present) is type(model)):
+            raise NotReadError(
+                f"{model.qualified_name} exists already ({present.declared_at})",
+                "Remove one of the two, or write CREATE OR REPLACE.",
+            )
+        self.left_out.discard(slot)
+        self.slots[slot] = model
+
+    def put(self, model: Securable) -> None:
+        """Take the changed model of something that exists."""
+        self.slots[_slot_of(model)] = model
+
+    def drop(self, kind: str, parts: Sequence[str], *, if_exists: bool) -> None:
+        """Remove what DROP drops, and what a schema has in it."""
+        slot = self.slot(kind, parts)
+        inside = f" {slot.partition(' ')[2]}."
+        gone = [key for key in self.slots if key == slot or (slot.startswith("schema ") and inside in key)]
+        if not gone and not if_exists and slot not in self.left_out:
+            raise NotReadError(f"no statement before it creates {slot}", "Remove it, or write IF EXISTS.")
+        for key in gone:
+            del self.slots[key]
+
+    def rename(self, model: Table | View, parts: Sequence[str]) -> None:
+        """Rename a table or a view; foreign keys of other tables follow."""
+        beside = replace(self, catalog=model.catalog_name, schema=model.schema_name)
+        new = QualifiedName(*beside.whole_name(parts))
+        del self.slots[_slot_of(model)]
+        names: Any = {"catalog_name": new.catalog, "schema_name": new.schema}
+        names |= {"table_name" if isinstance(model, Table) else "view_name": new.table}
+        self.add(replace(model, **names), replaces=False, keeps=False)
+        for table in [other for other in self.slots.values() if isinstance(other, Table)]:
+            keys = [_following(key, table.qualified_name, model.key, new) for key in table.foreign_keys]
+            self.put(replace(table, foreign_keys=tuple(keys)))
+
+
+def _slot_of(model: Securable) -> str:
+    namespace = {Schema: "schema", Function: "function"}.get(type(model), "table")
+    return f"{namespace} {model.key}"
+
+
+def _following(key: ForeignKey, own: QualifiedName, old: str, new: QualifiedName) -> ForeignKey:
+    return replace(key, references=own.shortened(new)) if own.resolve(key.references).key == old else key
+
+
+def with_keys(table: Table, keys: Iterable[Key], catalog: Catalog) -> Table:
+    """Return a table with further keys and checks; foreign keys name tables from the table's own place."""
+    own = table.qualified_name
+    for key in keys:
+        match key:
+            case PrimaryKey():
+                if table.primary_key is not None:
+                    raise NotReadError("a table has one primary key", "Remove the other.")
+                table = replace(table, primary_key=key)
+            case ForeignKey():
+                referenced = QualifiedName(*catalog.whole_name(key.references.split(".")))
+                named = replace(key, references=own.shortened(referenced))
+                table = replace(table, foreign_keys=(*table.foreign_keys, named))
+            case CheckConstraint():
+                table = replace(table, checks=(*table.checks, key))
+    return table
+
+
+def without_key(table: Table, name: str, *, if_exists: bool) -> Table:
+    """Return a table without a key or a check."""
+
+    def is_other(key: Key | None) -> bool:
+        return key is None or (key.name or "").lower() != name.lower()
+
+    rest = replace(
+        table,
+        primary_key=table.primary_key if is_other(table.primary_key) else None,
+        foreign_keys=tuple(filter(is_other, table.foreign_keys)),
+        checks=tuple(filter(is_other, table.checks)),
+    )
+    if rest == table and not if_exists:
+        raise NotReadError(f"{table.qualified_name} has no constraint {name}")
+    return rest
+
+
+def place_in(table: Table, column: str) -> int:
+    """Return the position of a column."""
+    keys = [own.key for own in table.columns]
+    if column.lower() not in keys:
+        raise NotReadError(f"{table.qualified_name} has no column {column}")
+    return keys.index(column.lower())
+
+
+def with_part(relation: Table | View, path: Sequence[str], change: Callable[[Any], Any]) -> Any:
+    """Return a table or a view with a column changed, or a field inside of one."""
+    if isinstance(relation, View):
+        columns = {column.key: column for column in relation.columns}
+        columns[path[0].lower()] = change(columns.get(path[0].lower(), ViewColumn(path[0])))
+        return replace(relation, columns=tuple(columns.values()))
+    place, steps = place_in(relation, path[0]), path[1:]
+    column = relation.columns[place]
+    field_type(column, steps)
+    changed = (
+        replace(column, data_type=with_field_at(column.data_type, tuple(steps), change))
+        if steps
+        else change(column)
+    )
+    return replace(relation, columns=(*relation.columns[:place], changed, *relation.columns[place + 1 :]))
+
+
+def field_type(column: Column, steps: Sequence[str]) -> DataType:
+    """Return the type at a place inside a column."""
+    data_type = type_at(column.data_type, tuple(steps))
+    if data_type is None:
+        raise NotReadError(f"column {column.name} has no field {'.'.join(steps)}")
+    return data_type
+
+
+def moved(columns: Iterable[Column], column: Column, after: str | None) -> tuple[Column, ...]:
+    """Return columns with one of them first, or after another."""
+    rest = [own for own in columns if own.key != column.key]
+    keys = [own.key for own in rest]
+    if after is not None and after.lower() not in keys:
+        raise NotReadError(f"there is no column {after} to stand after")
+    place = 0 if after is None else keys.index(after.lower()) + 1
+    return (*rest[:place], column, *rest[place:])
+
+
+def with_column_renamed(table: Table, path: Sequence[str], new: str) -> Table:
+    """Return a table with a column renamed, also in its keys and its layout, or with a field renamed."""
+    renamed: Table = with_part(table, path, lambda part: replace(part, name=new))
+    if len(path) > 1:
+        return renamed
+    old = path[0]
+
+    def names(columns: Iterable[str]) -> tuple[str, ...]:
+        return tuple(f"{new}{name[len(old) :]}" if is_old(name) else name for name in columns)
+
+    def is_old(name: str) -> bool:
+        return f"{name}.".lower().startswith(f"{old}.".lower())
+
+    primary = renamed.primary_key
+    return replace(
+        renamed,
+        primary_key=replace(primary, columns=names(primary.columns)) if primary else None,
+        foreign_keys=tuple(replace(key, columns=names(key.columns)) for key in renamed.foreign_keys),
+        cluster_by=names(renamed.cluster_by),
+        partitioned_by=names(renamed.partitioned_by),
+    )

@@ -1,0 +1,46 @@
+"""The queries of views in scripts: models need whole names, and one query without a list of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from delta_engine.sql.expressions import databricks_dialect
+from delta_engine.sql.text import idents, sql_path
+from delta_engine.sql.view_queries import named_columns, submitted_query
+from delta_engine.tools.importers.reading import NotReadError
+
+if TYPE_CHECKING:
+    from delta_engine.tools.importers.catalog import Catalog
+
+
+def view_query(query: str, columns: Sequence[str], catalog: Catalog) -> str:
+    """Return a query with whole names of tables and views, and with the names of CREATE VIEW's columns.
+
+    Raises:
+        NotReadError: sqlglot does not read it, or there is no schema for a name without one.
+    """
+    from sqlglot import exp, parse_one
+    from sqlglot.errors import SqlglotError
+
+    text = submitted_query(query)
+    try:
+        tree = parse_one(text, dialect=databricks_dialect())
+    except (SqlglotError, RecursionError):
+        raise NotReadError(
+            "sqlglot does not read its query", "Declare the view in a model, with its query."
+        ) from None
+    own = {query.alias_or_name.lower() for query in tree.find_all(exp.CTE)}
+    places = []
+    for table in tree.find_all(exp.Table):
+        is_name = isinstance(table.this, exp.Identifier) and (table.db or table.name.lower() not in own)
+        if is_name and len(table.parts) < 3 and "start" in table.parts[0].meta:
+            whole = catalog.whole_name([part.name for part in table.parts])
+            places.append((table.parts[0].meta["start"], whole[: 3 - len(table.parts)]))
+    for start, missing in sorted(places, reverse=True):
+        prefix = ".".join(part if part.isidentifier() else sql_path([part]) for part in missing)
+        text = f"{text[:start]}{prefix}.{text[start:]}"
+    names = named_columns(text)
+    if not columns or (names and [name.lower() for name in names] == [name.lower() for name in columns]):
+        return text
+    return f"SELECT * FROM (\n{text}\n) AS named_columns({idents(columns)})"

@@ -1,0 +1,191 @@
+"""Writes the models of sources to new files: all of them, or none if a file is there already."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from delta_engine.actions.policy import matches_any
+from delta_engine.aspects import SCHEMA_FACETS
+from delta_engine.config.editor_files import schema_line
+from delta_engine.config.model_writer import python_models, query_text, yaml_models
+from delta_engine.config.settings import Settings
+from delta_engine.config.yaml_documents import MAX_BYTES
+from delta_engine.errors import InvalidCommandError, RefusedError
+from delta_engine.models import AbacPolicy, QualifiedName, Schema, Securable, Table, View, subject
+from delta_engine.orchestrate.import_folder import ModelFolder, Per, write_new
+from delta_engine.orchestrate.importing import with_own_comments, with_short_keys
+from delta_engine.ownership.recorded import resource_key
+from delta_engine.tools.importers.sources import Source
+from delta_engine.tools.importers.variables import Variables, written
+from delta_engine.validation.owned_names import OwnedTables
+from delta_engine.validation.validator import PlanValidator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Importable:
+    """The models of a source that a project can take.
+
+    Args:
+        models: with the values of this environment, by the keys of their resources, each with what files say.
+        declared: the number of models that the project declares already.
+    """
+
+    models: Mapping[str, tuple[Securable, Securable]]
+    refusals: tuple[RefusedError, ...]
+    notes: tuple[str, ...] = ()
+    declared: int = 0
+
+    @property
+    def selectable(self) -> int:
+        """The number of models without schemas."""
+        return sum(model.qualified_name.is_selectable for model, _ in self.models.values())
+
+
+@dataclass(slots=True, kw_only=True)
+class _File:
+    path: Path
+    models: list[tuple[Securable, Securable]] = field(default_factory=list)
+
+
+def importable(
+    source: Source,
+    variables: Variables,
+    settings: Settings,
+    present: Iterable[Securable],
+    exclude: Sequence[str] = (),
+) -> Importable:
+    """Return the models that a project lacks and that its rules take, and why others are left out.
+
+    Args:
+        present: the models of the project.
+    """
+    declared = {resource_key(model.qualified_name): model for model in present}
+    valued = [(variables.valued(model), variables.kept(model)) for model in source.models]
+    chosen = [pair for pair in valued if _says_something(pair[0]) and not _is_excluded(pair[0], exclude)]
+    new = [pair for pair in chosen if resource_key(pair[0].qualified_name) not in declared]
+    models = [model for model, _ in new]
+    violations = (
+        *PlanValidator().model_violations([*declared.values(), *models]),
+        *OwnedTables(settings.owns).check(models),
+    )
+    names = {str(subject(model.qualified_name)) for model in models}
+    own = [refusal for refusal in violations if _about(refusal) in names]
+    refused = {_about(refusal) for refusal in own}
+    taken = {
+        resource_key(model.qualified_name): (model, kept)
+        for model, kept in new
+        if str(subject(model.qualified_name)) not in refused
+    }
+    return Importable(
+        models=_shortened(taken, declared),
+        refusals=(*source.refusals, *own),
+        notes=source.notes,
+        declared=sum(pair[0].qualified_name.is_selectable for pair in chosen)
+        - sum(pair[0].qualified_name.is_selectable for pair in new),
+    )
+
+
+def _about(refusal: RefusedError) -> str:
+    return str({"table": refusal.table, "securable": refusal.securable})
+
+
+def _says_something(model: Securable) -> bool:
+    """Whether a model is more than the name of a schema, which `import` of a catalog leaves out too."""
+    return not isinstance(model, Schema) or any(facet.is_declared(model) for facet in SCHEMA_FACETS)
+
+
+def _is_excluded(model: Securable, globs: Sequence[str]) -> bool:
+    names = (model.qualified_name, *model.qualified_name.parents)
+    return any(matches_any(name, [glob]) for name in names for glob in globs)
+
+
+def _shortened(
+    taken: Mapping[str, tuple[Securable, Securable]], declared: Mapping[str, Securable]
+) -> dict[str, tuple[Securable, Securable]]:
+    """Return models whose foreign keys and views repeat nothing that the tables say which they name."""
+    pairs = [*((model, model) for model in declared.values()), *taken.values()]
+    relations = {kept.key: kept for _, kept in pairs if isinstance(kept, Table | View)}
+    tables = {key: model for key, model in relations.items() if isinstance(model, Table)}
+    return {
+        key: (
+            model,
+            with_short_keys(kept, tables) if isinstance(kept, Table) else with_own_comments(kept, relations),
+        )
+        for key, (model, kept) in taken.items()
+    }
+
+
+def text_of(importable: Importable, settings: Settings, *, is_python: bool) -> str:
+    """Return one file with all models, and with the queries of views in it."""
+    return _text([kept for _, kept in importable.models.values()], settings, is_python=is_python)
+
+
+def _text(models: Sequence[Securable], settings: Settings, *, is_python: bool = False) -> str:
+    tables = [model for model in models if isinstance(model, Table)]
+    others = [model for model in models if not isinstance(model, Table)]
+    write = python_models if is_python else yaml_models
+    return written(write(tables, settings.variables, others))
+
+
+def write_models(
+    importable: Importable, settings: Settings, conf_dir: Path, to: Path, per: Per | None, *, is_python: bool
+) -> list[Path]:
+    """Write models to new files, and return the files of models.
+
+    Raises:
+        InvalidCommandError: one of the files is there already, or would be too large; nothing was written.
+    """
+    texts: dict[Path, str] = {}
+    files = _files(importable, settings, conf_dir, to, per)
+    for file in files:
+        kept = [_with_file(model, own, file.path, settings, texts) for model, own in file.models]
+        first = "" if is_python else f"{schema_line(file.path, conf_dir)}\n"
+        texts[file.path] = f"{first}{_text(kept, settings, is_python=is_python)}"
+    for path, text in texts.items():
+        if path.exists():
+            raise InvalidCommandError(
+                f"{path} exists, and importing never overwrites files",
+                way_out="Name another place with --to, or move the file away.",
+            )
+        if len(text) > MAX_BYTES:
+            raise InvalidCommandError(
+                f"{path} would be larger than a model file may be", way_out="Import it with --per table."
+            )
+    for path, text in texts.items():
+        write_new(path, text)
+    return [file.path for file in files]
+
+
+def _files(
+    importable: Importable, settings: Settings, conf_dir: Path, to: Path, per: Per | None
+) -> list[_File]:
+    folder = ModelFolder(path=to, per=per or Per.SCHEMA, settings=settings, conf_dir=conf_dir)
+    files: dict[Path, _File] = defaultdict(lambda: _File(path=Path()))
+    for model, kept in importable.models.values():
+        path = to if per is None else _path(folder, model)
+        file = files.setdefault(path, _File(path=path))
+        file.models.append((model, kept))
+    return [*files.values()]
+
+
+def _path(folder: ModelFolder, model: Securable) -> Path:
+    if isinstance(model, Table):
+        return folder.file_of(model.qualified_name)
+    assert not isinstance(model, AbacPolicy)  # no source has policies
+    return folder.file_of_schema(model.schema_name)
+
+
+def _with_file(
+    model: Securable, kept: Securable, path: Path, settings: Settings, texts: dict[Path, str]
+) -> Securable:
+    """Return a view with its query in a file next to the models', whose text is noted; any other model as it is."""
+    if not isinstance(model, View) or not isinstance(kept, View):
+        return kept
+    folder = ModelFolder(path=path.parent, per=Per.TABLE, settings=settings, conf_dir=None)
+    own = folder.file_of(QualifiedName("", model.schema_name, model.view_name))
+    name = f"views/{own.parent.name}.{own.stem}.sql"
+    texts[path.parent / name] = written(query_text(kept, settings.variables))
+    return replace(kept, query_file=name)
