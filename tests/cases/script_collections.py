@@ -117,7 +117,7 @@ printed', `config` MAP<STRING,STRUCT<`v`:INT,`t`:TIMESTAMP>>) USING DELTA TBLPRO
 ('delta.columnMapping.mode'='name','owner.team'='iot','delta.minReaderVersion'='2','delta.minWriterVersion'='5');
 CREATE TABLE IF NOT EXISTS `${var.catalog}`.`iot`.`readings` (`device` BIGINT,`at` TIMESTAMP,`value` DECIMAL(38,18),\
 `raw` BINARY,`day` DATE) USING DELTA PARTITIONED BY (`day`) COMMENT 'append only';
-COMMENT ON COLUMN `${var.catalog}`.`iot`.`readings`.`raw` IS 'as it came';
+ALTER TABLE `${var.catalog}`.`iot`.`readings` ALTER COLUMN `raw` COMMENT 'as it came';
 ALTER TABLE `${var.catalog}`.`iot`.`readings` SET TBLPROPERTIES ('delta.appendOnly'='true');
 """,
 }

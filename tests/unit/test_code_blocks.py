@@ -16,6 +16,7 @@ from jsonschema import Draft7Validator
 from delta_engine.cli.terminal import USAGE_ERROR
 from delta_engine.config.model_text import LISTS
 from delta_engine.config.yaml_documents import parse_document
+from delta_engine.tools.importers.odcs import Wanted, read_contract
 from tests.cases.documentation import DOCS, PAGES, Block, blocks, console_steps, simple_commands
 from tests.projects.commandline import parsed
 
@@ -33,6 +34,7 @@ RUN_ELSEWHERE: Final = ("docs/tutorial.md", "docs/python.md", "docs/pipeline.md"
 
 OTHER_PROGRAMS: Final = {
     "cd": "enters a folder",
+    "dbt": "is another package; tests/unit/tools/importers/test_dbt.py has its manifests",
     "databricks": "needs a workspace; tests/bundle checks the bundle that it deploys",
     "make": "a target of the Makefile; the demo and the tests themselves run it",
     "opentelemetry-instrument": "is a package of OpenTelemetry",
@@ -80,6 +82,8 @@ def check_yaml(block: Block) -> None:
         CONSENTS.validate(content)
     elif keys <= CONFIGURATION_KEYS:
         CONFIGURATION.validate({**ENVIRONMENT, **content})
+    elif "apiVersion" in keys:
+        assert read_contract(block.text, block.place, Wanted(environment="dev")).tables
     elif keys == {"repos"}:
         assert "delta-engine-validate" in block.text  # tests/bundle/test_hooks.py runs the hooks
     elif keys == {"targets"}:

@@ -14,6 +14,7 @@ import typer
 
 from delta_engine.cli.completion import complete_environment
 from delta_engine.cli.config_app import config_app
+from delta_engine.cli.contract_command import CONTRACT_EPILOG, contract
 from delta_engine.cli.docs_command import DOCS_EPILOG, docs
 from delta_engine.cli.drift_command import DRIFT_EPILOG, drift
 from delta_engine.cli.explain_command import EXPLAIN_EPILOG, explain
@@ -316,6 +317,7 @@ def schema(
 
 
 app.command("import", epilog=IMPORT_EPILOG)(import_models)
+app.command(epilog=CONTRACT_EPILOG)(contract)
 app.command(epilog=UNDO_EPILOG)(undo)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from delta_engine.cli.import_results import exit_with, next_step, print_declared, print_left_out
-from delta_engine.cli.options import argument, choice, value
+from delta_engine.cli.options import argument, choice, flag, value
 from delta_engine.cli.terminal import Context, print_note, status, stepwise, stopped
 
 if TYPE_CHECKING:
@@ -70,6 +70,9 @@ def import_models(
             "is the default for one of the same name. Repeatable.",
         ),
     ] = None,
+    checks: Annotated[
+        bool, flag("--checks", help="With --from: make CHECK constraints of quality rules that say the same.")
+    ] = False,
     output_format: Annotated[
         str | None, value("--format", "yaml|python", "yaml by default, python for a .py file.")
     ] = None,
@@ -91,15 +94,22 @@ def import_models(
     if sources:
         from delta_engine.cli.import_from import import_from
 
-        is_python = language is Language.PYTHON
         import_from(
-            ctx.obj, sources, target, to, per, exclude=exclude or (), given=given or (), is_python=is_python
+            ctx.obj,
+            sources,
+            target,
+            to,
+            per,
+            exclude=exclude or (),
+            given=given or (),
+            is_python=language is Language.PYTHON,
+            with_checks=checks,
         )
         return
     if target is None:
         raise typer.BadParameter("name what to import: CATALOG, CATALOG.SCHEMA or CATALOG.SCHEMA.TABLE")
-    if given:
-        raise typer.BadParameter("--var is for the sources that --from names")
+    if given or checks:
+        raise typer.BadParameter("--var and --checks are for the sources that --from names")
     if per is None or to is None:
         _import_to_file(ctx.obj, target, exclude or (), to, language)
         return

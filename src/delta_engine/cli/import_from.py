@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from delta_engine.cli.import_results import exit_with, next_step, print_declared, print_left_out
 from delta_engine.cli.terminal import Context, print_note, status
-
-if TYPE_CHECKING:
-    from delta_engine.tools.importers.sources import Home
 
 
 def import_from(
@@ -25,6 +21,7 @@ def import_from(
     exclude: Sequence[str],
     given: Sequence[str],
     is_python: bool,
+    with_checks: bool,
 ) -> None:
     """Write the models that sources declare, to new files or to stdout."""
     from delta_engine.cli.options import choice
@@ -34,6 +31,7 @@ def import_from(
     from delta_engine.orchestrate.import_folder import Per, write_editor_files
     from delta_engine.telemetry.context import command
     from delta_engine.telemetry.visible import counted
+    from delta_engine.tools.importers.odcs import Wanted
     from delta_engine.tools.importers.sources import read_source
     from delta_engine.tools.importers.variables import Variables, given_variables
     from delta_engine.tools.importers.writing import importable, text_of, write_models
@@ -42,7 +40,8 @@ def import_from(
     settings = load_settings(conf_dir, environment)
     variables = Variables(given_variables(given), settings.variables)
     with status("reading …"):
-        source = read_source(sources, _home(target), variables)
+        wanted = Wanted(home=_home(target), environment=environment, with_checks=with_checks)
+        source = read_source(sources, wanted, variables)
         present = load_present(settings, ()) if to is not None else ()
         models = importable(source, variables, settings, present, exclude)
     if models.selectable == 0 and not models.declared:
@@ -65,7 +64,7 @@ def import_from(
     exit_with(models.refusals)
 
 
-def _home(target: str | None) -> Home:
+def _home(target: str | None) -> tuple[str | None, str | None]:
     """Return the catalog and perhaps the schema of names without them."""
     from delta_engine.errors import InvalidCommandError
 

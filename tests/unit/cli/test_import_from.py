@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -160,7 +161,7 @@ def test_files_are_never_overwritten_and_nothing_is_half_written(scripts: Script
 
 WRONG = {
     ("--from", "nowhere"): (3, "--from nowhere does not exist. Name a file or a folder."),
-    ("--from", "conf"): (3, "--from conf has no files of SQL"),
+    ("--from", "conf"): (3, "--from conf has no scripts (.sql, .ddl, .hql, .j2) and no data contracts"),
     ("--from", "ddl", "a.b.c"): (
         3,
         "'a.b.c' is no place for names that lack theirs. Write catalog or catalog.schema",
@@ -170,7 +171,7 @@ WRONG = {
     ("--from", "ddl"): (3, "--from ddl declares no tables, views or functions"),
     ("--from", "ddl", "--per", "table"): (3, "--per writes files into a folder"),
     (): (3, "name what to import: CATALOG"),
-    ("dev", "--var", "a=b"): (3, "--var is for the sources that --from names"),
+    ("dev", "--var", "a=b"): (3, "--var and --checks are for the sources that --from names"),
 }
 
 
@@ -217,8 +218,97 @@ def test_the_page_of_imports_from_files_shows_what_happens(
         result = delta_engine(*shlex.split(command)[1:])
         output = re.sub(r"\s+", " ", result.stderr + result.stdout)
         for part in re.sub(r"\s+", " ", printed).split("… note"):
-            assert part.strip() in output
+            assert part.strip().removesuffix(" …") in output
     for block in shown:
         if block.title.startswith("conf/"):
             assert Path(block.title).read_text("utf-8") == block.text
     assert scripts.project.run("validate").code == 0
+
+
+MODEL = """\
+tables:
+  - catalog: ${catalog}
+    schema: silver
+    name: customers
+    columns: [{name: id, type: bigint, nullable: false}]
+    primary_key: [id]
+  - catalog: ${catalog}
+    schema: silver
+    name: orders
+    comment: Orders
+    columns: [{name: id, type: bigint, nullable: false, tags: {pii: ""}}, {name: customer, type: bigint}]
+    primary_key: [id]
+    foreign_keys: [{columns: [customer], references: customers}]
+    checks: {positive: id > 0}
+"""
+
+
+def test_a_contract_of_declared_tables_is_imported_again(scripts: Scripts, delta_engine: CommandLine) -> None:
+    scripts.project.models.write_text(MODEL)
+    printed = delta_engine("-e", "dev", "contract", "orders")
+    assert "customers.id" in printed.stdout
+    written = delta_engine("-e", "dev", "contract", "silver.*", "--to", "contracts/silver.odcs.yaml")
+    assert (written.code, "contracts/silver.odcs.yaml written" in written.stderr) == (0, True), written.stderr
+    refused = delta_engine("-e", "dev", "contract", "silver.*", "--to", "contracts/silver.odcs.yaml")
+    assert "exists, and a contract never overwrites files" in " ".join(refused.stderr.split())
+    scripts.project.models.unlink()
+    again = delta_engine(
+        "-e", "dev", "import", "--from", "contracts", "--checks", "--to", "conf/models/tables.yml"
+    )
+    assert again.code == 0, again.stderr
+    text = Path("conf/models/tables.yml").read_text("utf-8")
+    for part in (
+        "comment: Orders",
+        "{columns: [customer], references: customers}",
+        "positive: id > 0",
+        "{pii: ",
+    ):
+        assert part in text
+
+
+MANIFEST = {
+    "metadata": {"dbt_schema_version": "https://schemas.getdbt.com/dbt/manifest/v12.json"},
+    "nodes": {
+        "model.shop.totals": {
+            "resource_type": "model",
+            "database": "dev",
+            "schema": "silver",
+            "name": "totals",
+            "description": "Totals",
+            "config": {"materialized": "table", "contract": {"enforced": True}, "grants": {"select": ["bi"]}},
+            "columns": {
+                "id": {
+                    "name": "id",
+                    "data_type": "bigint",
+                    "constraints": [{"type": "not_null"}, {"type": "primary_key"}],
+                    "databricks_tags": {"pii": "no"},
+                }
+            },
+        }
+    },
+}
+
+
+def test_a_model_of_dbt_is_planned_beside_dbt(scripts: Scripts, delta_engine: CommandLine) -> None:
+    scripts.project.by_hand("CREATE TABLE dev.silver.totals (id BIGINT NOT NULL, more INT) USING delta")
+    Path("manifest.json").write_text(json.dumps(MANIFEST))
+    imported = delta_engine("-e", "dev", "import", "--from", "manifest.json", "--to", "conf/models/dbt.yml")
+    assert imported.code == 0, imported.stderr
+    planned = scripts.project.run("plan")
+    assert planned.code == 0, planned.stderr
+    for part in ("COMMENT", "Totals", "pii", "bi", "PRIMARY KEY"):
+        assert part.lower() in planned.stdout.lower(), planned.stdout
+    assert "more" not in planned.stdout
+
+
+def test_a_contract_of_no_table_is_refused(scripts: Scripts, delta_engine: CommandLine) -> None:
+    scripts.project.models.write_text(
+        MODEL.replace("schema: silver", "schema: gold", 1).replace("es: c", "es: gold.c")
+    )
+    for tables, message in (
+        ("nothing", "unknown table 'nothing'"),
+        ("*", "the tables are in several schemas: dev.gold, dev.silver"),
+    ):
+        refused = delta_engine("-e", "dev", "contract", tables)
+        assert refused.code == 3
+        assert message in " ".join(refused.stderr.split()), refused.stderr

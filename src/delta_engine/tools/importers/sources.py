@@ -6,12 +6,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
+from delta_engine.config.yaml_documents import MAX_BYTES
 from delta_engine.errors import ConfigError, InvalidCommandError, RefusedError, SourceLocation
-from delta_engine.models import Securable
-from delta_engine.telemetry.visible import described_size
+from delta_engine.models import Securable, Table
+from delta_engine.telemetry.visible import counted, described_size
 from delta_engine.tools.importers.catalog import Catalog
+from delta_engine.tools.importers.dbt import read_manifest
+from delta_engine.tools.importers.odcs import Wanted, read_contract
+from delta_engine.tools.importers.reading import NotReadError
 from delta_engine.tools.importers.scanning import Script, statements
 from delta_engine.tools.importers.statements import apply
 from delta_engine.tools.importers.variables import Variables
@@ -19,15 +23,15 @@ from delta_engine.tools.importers.variables import Variables
 MAX_SCRIPT_BYTES: Final = 16 * 2**20
 """A larger script is data, such as a dump with rows."""
 
-Home: TypeAlias = tuple[str | None, str | None]
-"""The catalog and the schema of names that lack them."""
-
-_SUFFIXES: Final = (".sql", ".ddl", ".hql", ".j2")
+MAX_MANIFEST_BYTES: Final = 512 * 2**20
+_SCRIPTS: Final = (".sql", ".ddl", ".hql", ".j2")
+_CONTRACTS: Final = (".yml", ".yaml")
+_LONGEST_HEAD: Final = 2**16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What a source declares.
+    """What sources declare.
 
     Args:
         models: with stand-ins for variables.
@@ -40,28 +44,55 @@ class Source:
     notes: tuple[str, ...] = ()
 
 
-def read_source(paths: Sequence[Path], home: Home, variables: Variables) -> Source:
+def read_source(paths: Sequence[Path], wanted: Wanted, variables: Variables) -> Source:
     """Return what files and folders declare.
 
     Raises:
         InvalidCommandError: a path is missing or has no file to read.
     """
-    files = [file for path in paths for file in _files(path)]
-    return _from_scripts(files, home, variables)
-
-
-def _from_scripts(files: Iterable[Path], home: Home, variables: Variables) -> Source:
-    catalog = Catalog(*home)
+    catalog = Catalog(*wanted.home)
     refusals: list[RefusedError] = []
-    for file in files:
+    other_rules = without_contract = 0
+    for file in [file for path in paths for file in _files(path)]:
         try:
-            text = variables.rendered(read_text(file, MAX_SCRIPT_BYTES), str(file))
-        except ConfigError as refusal:
-            refusals.append(refusal)
-            continue
-        for statement in statements(Script(str(file), text, variables.shown)):
-            refusals += apply(statement, catalog)
-    return Source(models=catalog.models, refusals=tuple(refusals))
+            match file.suffix.lower():
+                case ".yml" | ".yaml":
+                    text = variables.rendered(read_text(file, MAX_BYTES), str(file), is_template=False)
+                    contract = read_contract(text, str(file), wanted)
+                    refusals += [*contract.refusals, *_added(contract.tables, catalog)]
+                    other_rules += contract.other_rules
+                case ".json":
+                    manifest = read_manifest(read_text(file, MAX_MANIFEST_BYTES), str(file))
+                    refusals += [*manifest.refusals, *_added(manifest.tables, catalog)]
+                    without_contract += manifest.without_contract
+                case _:
+                    refusals += _read_script(file, catalog, variables)
+        except RefusedError as refusal:
+            refusals += refusal.refusals
+    notes = [
+        *([f"left out, no CHECK of a row: {counted(other_rules, 'quality rule')}"] if other_rules else ()),
+        *(
+            [f"left out, without an enforced contract: {counted(without_contract, 'model')} of dbt"]
+            if without_contract
+            else ()
+        ),
+    ]
+    return Source(models=catalog.models, refusals=tuple(refusals), notes=tuple(notes))
+
+
+def _read_script(file: Path, catalog: Catalog, variables: Variables) -> Iterator[RefusedError]:
+    text = variables.rendered(read_text(file, MAX_SCRIPT_BYTES), str(file))
+    for statement in statements(Script(str(file), text, variables.shown)):
+        yield from apply(statement, catalog)
+
+
+def _added(tables: Iterable[Table], catalog: Catalog) -> Iterator[RefusedError]:
+    """Take the tables of a contract or a manifest, and yield the refusals of those whose names are taken."""
+    for table in tables:
+        try:
+            catalog.add(table, replaces=False, keeps=False)
+        except NotReadError as error:
+            yield ConfigError(str(error), location=table.declared_at, way_out="Leave one of the two out.")
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -71,14 +102,22 @@ def _files(path: Path) -> Iterator[Path]:
         return
     if not path.is_dir():
         raise InvalidCommandError(f"--from {path} does not exist", way_out="Name a file or a folder.")
-    files = [file for file in path.rglob("*") if file.suffix.lower() in _SUFFIXES and file.is_file()]
+    files = [file for file in path.rglob("*") if file.is_file() and _is_read(file)]
     files = [file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)]
     if not files:
         raise InvalidCommandError(
-            f"--from {path} has no files of SQL ({', '.join(_SUFFIXES)})",
+            f"--from {path} has no scripts ({', '.join(_SCRIPTS)}) and no data contracts",
             way_out="Name the folder with them.",
         )
     yield from sorted(files, key=lambda file: _numbered(file.relative_to(path).as_posix()))
+
+
+def _is_read(file: Path) -> bool:
+    """Whether a file of a folder is a script or a contract; other files of YAML are not meant."""
+    suffix = file.suffix.lower()
+    return suffix in _SCRIPTS or (
+        suffix in _CONTRACTS and b"DataContract" in file.read_bytes()[:_LONGEST_HEAD]
+    )
 
 
 def _numbered(name: str) -> list[tuple[int, str]]:

@@ -52,8 +52,8 @@ class Variables:
         for text in given.values():
             substitute(text, project, None)
 
-    def rendered(self, text: str, file: str) -> str:
-        """Return a text with stand-ins for its `${name}`, `{{ name }}` and `IDENTIFIER(:name)`.
+    def rendered(self, text: str, file: str, *, is_template: bool = True) -> str:
+        """Return a text with stand-ins for its `${name}`, and for `{{ name }}` and `IDENTIFIER(:name)` of scripts.
 
         Raises:
             ConfigError: a template of Jinja fails.
@@ -63,6 +63,8 @@ class Variables:
             return self._stand_in(match[1].strip(), _place(file, match))
 
         rendered = _REFERENCE.sub(stand_in, text) if "${" in text else text
+        if not is_template:
+            return rendered
         if _TEMPLATE.search(rendered):
             rendered = self._from_template(rendered, file)
         return _IDENTIFIER.sub(lambda match: self._identifier(match, file), rendered)

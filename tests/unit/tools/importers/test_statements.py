@@ -21,6 +21,7 @@ from delta_engine.models import (
     View,
     ViewColumn,
 )
+from delta_engine.tools.importers.odcs import Wanted
 from delta_engine.tools.importers.sources import Source, read_source
 from delta_engine.tools.importers.variables import Variables
 
@@ -39,7 +40,7 @@ def read(tmp_path: Path, *scripts: str | bytes) -> Source:
     for number, script in enumerate(scripts, start=1):
         data = script if isinstance(script, bytes) else script.encode()
         (folder / f"{number}.sql").write_bytes(data)
-    return read_source([folder], ("dev", "silver"), Variables({}, {}))
+    return read_source([folder], Wanted(home=("dev", "silver")), Variables({}, {}))
 
 
 def table(*columns: Column, name: str = "t", **facts: object) -> Table:
@@ -360,5 +361,5 @@ def test_files_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
         ("V1.sql", T),
     ):
         (tmp_path / name).write_text(script)
-    source = read_source([tmp_path], ("dev", "silver"), Variables({}, {}))
+    source = read_source([tmp_path], Wanted(home=("dev", "silver")), Variables({}, {}))
     assert (source.models, source.refusals) == ((), ())

@@ -1,0 +1,386 @@
+"""Reads data contracts of the Open Data Contract Standard 3.x: their tables.
+
+The standard: https://bitol-io.github.io/open-data-contract-standard/.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from delta_engine.config.yaml_documents import Document, parse_document
+from delta_engine.errors import RefusedError
+from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, Table
+from delta_engine.models.type_text import parse_data_type
+from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType, first_unsupported
+from delta_engine.sql.expressions import condition_problem
+from delta_engine.sql.text import quote_ident, sql_literal
+
+SUPPORTED: Final = "v3."
+PRIMARY_KEY_NAME: Final = "primaryKeyName"
+CONSTRAINT_NAME: Final = "constraintName"
+COUNTED: Final = "SELECT COUNT(*) FROM ${table} WHERE "
+IS_VIOLATED: Final = " IS NOT TRUE"
+"""What makes a query count the rows that a CHECK refuses, which NULL is not enough for."""
+
+_COUNTING: Final = re.compile(
+    r"\s*SELECT\s+COUNT\s*\(\s*(?:\*|1)\s*\)\s+FROM\s+\S+\s+WHERE\s+(?P<condition>.+?)\s*;?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+_INTEGERS: Final = {
+    **{"i8": "tinyint", "i16": "smallint", "i32": "int", "i64": "bigint", "i128": "decimal(38,0)"},
+    **{"u8": "smallint", "u16": "int", "u32": "bigint", "u64": "decimal(20,0)", "u128": "decimal(38,0)"},
+}
+_TABLES: Final = (None, "table", "managed table", "external table")
+_NAME_OF_CHECK: Final = re.compile(r"\W+", re.ASCII)
+_ELSEWHERE: Final = "Name the place behind the command, as in: import CATALOG.SCHEMA --from FILE."
+
+
+class _Struct(msgspec.Struct, rename="camel", kw_only=True):
+    """A part of a contract; other keys are ignored."""
+
+
+class _Custom(_Struct):
+    property: str
+    value: Any = None
+
+
+class _Quality(_Struct):
+    type: str = "library"
+    name: str | None = None
+    id: str | None = None
+    metric: str | None = None
+    rule: str | None = None
+    arguments: dict[str, Any] | None = None
+    must_be: Any = None
+    query: str = ""
+
+
+class _Relationship(_Struct):
+    to: str | list[str]
+    from_: str | list[str] | None = msgspec.field(name="from", default=None)
+    custom_properties: list[_Custom] | None = None
+
+
+class _Property(_Struct):
+    name: str = ""
+    id: str | None = None
+    physical_name: str | None = None
+    logical_type: str | None = None
+    physical_type: str | None = None
+    logical_type_options: dict[str, Any] | None = None
+    description: str | None = None
+    required: bool | None = None
+    primary_key: bool | None = None
+    primary_key_position: int | None = None
+    partitioned: bool | None = None
+    partition_key_position: int | None = None
+    tags: list[str] | None = None
+    properties: list[_Property] | None = None
+    items: _Property | None = None
+    map: dict[str, _Property] | None = None
+    relationships: list[_Relationship] | None = None
+    quality: list[_Quality] | None = None
+
+    @property
+    def column(self) -> str:
+        """The name of the column."""
+        return self.physical_name or self.name
+
+
+class _Object(_Struct):
+    name: str
+    id: str | None = None
+    physical_name: str | None = None
+    physical_type: str | None = None
+    description: str | None = None
+    tags: list[str] | None = None
+    properties: list[_Property] | None = None
+    relationships: list[_Relationship] | None = None
+    quality: list[_Quality] | None = None
+    custom_properties: list[_Custom] | None = None
+
+
+class _Server(_Struct):
+    server: str = ""
+    type: str = ""
+    environment: str | None = None
+    catalog: str | None = None
+    schema: str | None = None
+
+
+class _Contract(_Struct):
+    servers: list[_Server] | None = None
+    schema: list[_Object] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to read of sources.
+
+    Args:
+        home: the catalog and the schema of names that lack them.
+        environment: the environment whose server is meant.
+        with_checks: whether quality rules become checks.
+    """
+
+    home: tuple[str | None, str | None] = (None, None)
+    environment: str = ""
+    with_checks: bool = False
+
+
+@dataclass(slots=True)
+class Contract:
+    """What a contract declares, and what of it is left out."""
+
+    tables: list[Table] = field(default_factory=list)
+    refusals: list[RefusedError] = field(default_factory=list)
+    other_rules: int = 0
+
+
+def read_contract(text: str, file: str, wanted: Wanted) -> Contract:
+    """Return the tables of a contract.
+
+    Raises:
+        RefusedError: it is no contract of version 3, or names no place.
+    """
+    document = parse_document(text, file)
+    _refuse_other_versions(document)
+    try:
+        contract = msgspec.convert(document.value, _Contract)
+    except msgspec.ValidationError as error:
+        raise document.error((), f"it does not follow the standard: {error}") from None
+    reader = _Reader(document, contract, wanted)
+    for number, item in enumerate(contract.schema or ()):
+        reader.read(item, number)
+    return reader.result
+
+
+def _refuse_other_versions(document: Document) -> None:
+    keys = document.value if isinstance(document.value, dict) else {}
+    if "dataContractSpecification" in keys:
+        raise document.error(
+            ("dataContractSpecification",),
+            "it follows the Data Contract Specification, not the Open Data Contract Standard",
+            "Export it as ODCS with its own tools, and import the result.",
+        )
+    if keys.get("kind") != "DataContract":
+        raise document.error((), "it is no data contract: kind is not DataContract")
+    version = str(keys.get("apiVersion"))
+    if not version.startswith(SUPPORTED):
+        raise document.error(
+            ("apiVersion",),
+            f"version {version} of the standard is not read, only version 3",
+            "Convert the contract to version 3.",
+        )
+
+
+class _Reader:
+    def __init__(self, document: Document, contract: _Contract, wanted: Wanted) -> None:
+        self._document = document
+        self._contract = contract
+        self._wanted = wanted
+        self._place = self._find_place()
+        self.result = Contract()
+
+    def _find_place(self) -> tuple[str, str]:
+        catalog, schema = self._wanted.home
+        if catalog and schema:
+            return catalog, schema
+        servers = [server for server in self._contract.servers or () if server.catalog and server.schema]
+        environment = self._wanted.environment
+        own = [server for server in servers if environment in (server.environment, server.server)] or servers
+        if len({(server.catalog, server.schema) for server in own}) != 1:
+            names = ", ".join(server.server for server in servers)
+            reason = f"none of its servers ({names}) is that of {environment}"
+            raise self._document.error(
+                ("servers",), reason if servers else "no server has a catalog and a schema", _ELSEWHERE
+            )
+        return catalog or str(own[0].catalog), schema or str(own[0].schema)
+
+    def read(self, item: _Object, number: int) -> None:
+        """Take an object of the contract."""
+        path = ("schema", number)
+        if (item.physical_type or "table").lower() not in _TABLES:
+            reason = f"{item.name} is a {item.physical_type}, and contracts of tables alone are read"
+            self.result.refusals.append(self._document.error(path, reason))
+            return
+        try:
+            self.result.tables.append(self._table(item, path))
+        except RefusedError as refusal:
+            self.result.refusals += refusal.refusals
+        except ValueError as error:
+            self.result.refusals.append(self._document.error(path, f"{item.name}: {error}"))
+
+    def _table(self, item: _Object, path: tuple[str | int, ...]) -> Table:
+        properties = item.properties or []
+        columns = [
+            Column(
+                column.column,
+                self._data_type(column),
+                not (column.required or column.primary_key or self._has_no_nulls(column)),
+                column.description or "",
+                tags=_tags(column.tags),
+                declared_at=self._document.location((*path, "properties", number)),
+            )
+            for number, column in enumerate(properties)
+        ]
+        catalog, schema, name = _whole_name(item, self._place)
+        keys = _ordered(properties, lambda column: (column.primary_key, column.primary_key_position))
+        return Table(
+            catalog,
+            schema,
+            name,
+            columns,
+            item.description or "",
+            primary_key=PrimaryKey(keys, _custom(item.custom_properties, PRIMARY_KEY_NAME)) if keys else None,
+            foreign_keys=[*self._foreign_keys(item)],
+            checks=[*self._checks(item)] if self._wanted.with_checks else (),
+            partitioned_by=_ordered(
+                properties, lambda column: (column.partitioned, column.partition_key_position)
+            ),
+            tags=_tags(item.tags),
+            declared_at=self._document.location(path),
+        )
+
+    def _data_type(self, column: _Property) -> DataType:
+        physical = parse_data_type(column.physical_type) if column.physical_type else None
+        if physical is not None and (first_unsupported(physical) is None or column.logical_type is None):
+            return physical
+        return self._logical(column) or physical or parse_data_type(column.logical_type or "")
+
+    def _logical(self, column: _Property) -> DataType | None:
+        options = column.logical_type_options or {}
+        match column.logical_type:
+            case "integer":
+                return parse_data_type(_INTEGERS.get(str(options.get("format", "i32")), "bigint"))
+            case "number":
+                return parse_data_type("float" if options.get("format") == "f32" else "double")
+            case "timestamp" if options.get("timezone") is False:
+                return parse_data_type("timestamp_ntz")
+            case "string" if options.get("format") == "binary":
+                return parse_data_type("binary")
+            case "object" if column.properties:
+                return StructType(tuple(map(self._field, column.properties)))
+            case "array" if column.items:
+                return ArrayType(self._data_type(column.items))
+            case "map" if column.map and {"key", "value"} <= column.map.keys():
+                return MapType(self._data_type(column.map["key"]), self._data_type(column.map["value"]))
+            case "string" | "date" | "timestamp" | "boolean":
+                return parse_data_type(column.logical_type)
+        return None
+
+    def _field(self, column: _Property) -> StructField:
+        return StructField(
+            column.column, self._data_type(column), not column.required, column.description or ""
+        )
+
+    def _foreign_keys(self, item: _Object) -> Iterator[ForeignKey]:
+        for column in item.properties or ():
+            for relationship in column.relationships or ():
+                yield self._foreign_key([column.column], relationship)
+        for relationship in item.relationships or ():
+            columns = [self._target(text)[1] for text in _listed(relationship.from_)]
+            yield self._foreign_key(columns, relationship)
+
+    def _foreign_key(self, columns: Sequence[str], relationship: _Relationship) -> ForeignKey:
+        targets = [self._target(text) for text in _listed(relationship.to)]
+        if len(targets) != len(columns) or len({table for table, _ in targets}) != 1:
+            raise ValueError(f"the relationship to {relationship.to} does not fit its columns")
+        name = _custom(relationship.custom_properties, CONSTRAINT_NAME)
+        return ForeignKey(columns, targets[0][0], [column for _, column in targets], name)
+
+    def _target(self, reference: str) -> tuple[str, str]:
+        """Return the table and the column of a reference, by names or by ids."""
+        objects = self._contract.schema or []
+        steps = reference.lstrip("/").split("/")
+        by_id = len(steps) == 4
+        if not by_id and ("/" in reference or reference.count(".") != 1):
+            raise ValueError(f"{reference} is no column of this contract")
+        table, column = (steps[1], steps[3]) if by_id else reference.split(".")
+        for item in objects:
+            if table == (item.id if by_id else item.name):
+                for own in item.properties or ():
+                    if column == (own.id if by_id else own.name):
+                        column = own.column
+                parts = _whole_name(item, self._place)
+                return ".".join(parts[2:] if parts[:2] == self._place else parts), column
+        return table, column
+
+    def _has_no_nulls(self, column: _Property) -> bool:
+        rules = column.quality or () if self._wanted.with_checks else ()
+        return any(_is_none(rule) and (rule.metric or rule.rule) == "nullValues" for rule in rules)
+
+    def _checks(self, item: _Object) -> Iterator[CheckConstraint]:
+        for rule in item.quality or ():
+            yield from self._check(rule, None)
+        for column in item.properties or ():
+            for rule in column.quality or ():
+                yield from self._check(rule, column.column)
+
+    def _check(self, rule: _Quality, column: str | None) -> Iterator[CheckConstraint]:
+        if column and _is_none(rule) and (rule.metric or rule.rule) == "nullValues":
+            return
+        expression = _expression(rule, column) if _is_none(rule) else None
+        if expression is None or condition_problem(expression):
+            self.result.other_rules += 1
+            return
+        name = rule.name or rule.id or f"{column or 'rows'}_valid"
+        yield CheckConstraint(_NAME_OF_CHECK.sub("_", name).strip("_").lower(), expression)
+
+
+def _expression(rule: _Quality, column: str | None) -> str | None:
+    """Return the condition that every row meets if a rule holds; None if a CHECK cannot say that."""
+    if rule.type == "sql":
+        query = rule.query.replace("${column}", quote_ident(column)) if column else rule.query
+        match = _COUNTING.fullmatch(query)
+        if match is None:
+            return None
+        condition = match["condition"]
+        inner = condition.removesuffix(IS_VIOLATED)
+        is_own = inner != condition and inner.startswith("(") and not condition_problem(inner[1:-1])
+        return inner[1:-1] if is_own else f"({condition}){IS_VIOLATED}"
+    arguments: Mapping[str, Any] = rule.arguments or {}
+    if column is None or (rule.metric or rule.rule) != "invalidValues":
+        return None
+    name = quote_ident(column)
+    values = arguments.get("validValues")
+    if isinstance(values, list) and values:
+        texts = (sql_literal(value) if isinstance(value, str) else str(value) for value in values)
+        return f"{name} IS NULL OR {name} IN ({', '.join(texts)})"
+    pattern = arguments.get("pattern")
+    return f"{name} IS NULL OR {name} RLIKE {sql_literal(str(pattern))}" if pattern else None
+
+
+def _is_none(rule: _Quality) -> bool:
+    """Whether a rule says that no row may break it."""
+    return rule.must_be == 0 and not isinstance(rule.must_be, bool)
+
+
+def _whole_name(item: _Object, place: tuple[str, str]) -> tuple[str, str, str]:
+    parts = (item.physical_name or item.name).split(".")
+    catalog, schema, name = (*place[: 3 - len(parts)], *parts)[:3]
+    return catalog, schema, name
+
+
+def _ordered(properties: Sequence[_Property], facts: Any) -> list[str]:
+    """Return the columns for which a fact holds, by their positions."""
+    chosen = [(facts(column)[1] or 0, column.column) for column in properties if facts(column)[0]]
+    return [name for _, name in sorted(chosen, key=lambda pair: pair[0])]
+
+
+def _tags(tags: Sequence[str] | None) -> dict[str, str]:
+    pairs = (tag.partition(":") for tag in tags or ())
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _listed(value: str | list[str] | None) -> list[str]:
+    return value if isinstance(value, list) else [value] if value else []
+
+
+def _custom(properties: Sequence[_Custom] | None, key: str) -> str | None:
+    return next((str(custom.value) for custom in properties or () if custom.property == key), None)
