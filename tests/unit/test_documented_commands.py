@@ -40,6 +40,8 @@ tables:
 NOT_HERE: Final = {
     "doctor": "it examines a login and a workspace: tests/servers run it against a double",
     "fmt -": "it formats what it is given: tests/unit/cli/test_fmt_command.py",
+    "--from": "it reads the files of a page: tests/unit/cli/test_import_from.py",
+    "contract ": "its tables are those of a page: tests/unit/cli/test_import_from.py",
     "--changed-since": "it needs a branch of git: tests/unit/orchestrate/test_projects.py",
     "state start-over": "it needs a lost document: tests/unit/cli/test_state_commands.py",
     "state migrate": "it needs a document of an older format: tests/unit/cli/test_state_commands.py",

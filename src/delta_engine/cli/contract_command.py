@@ -31,10 +31,10 @@ def contract(
         str, value("--contract-version", "VERSION", "The version of the contract itself.")
     ] = "1.0.0",
 ) -> None:
-    """Write declared tables as a data contract of the Open Data Contract Standard (ODCS).
+    """Write declared tables as a data contract.
 
-    It has columns, keys, descriptions, tags, partitions and checks, and the environment as its server. `import --from`
-    reads it back.
+    The contract follows the Open Data Contract Standard (ODCS) 3.1. It has columns, keys, descriptions, tags,
+    partitions and checks, and the environment as its server. `import --from` reads it back.
     """
     from delta_engine.config.loading import load_declared
     from delta_engine.errors import InvalidCommandError

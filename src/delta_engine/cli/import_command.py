@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 IMPORT_EPILOG: Final = (
     "Examples: delta-engine -e dev import dev.silver --to conf/models/silver.yml; delta-engine -e dev import dev "
-    "--to conf/models --per table --exclude 'tmp_*'"
+    "--to conf/models --per table --exclude 'tmp_*'; delta-engine -e dev import --from ddl --to conf/models --per table"
 )
 
 
@@ -78,6 +78,9 @@ def import_models(
     ] = None,
 ) -> None:
     """Write models for tables that exist. Planning them right away gives an empty plan.
+
+    With --from, write models for what scripts of SQL, data contracts or a dbt manifest declare, without a catalog: a
+    statement that is not understood is named with its file and line, and the command exits with 5.
 
     With --to, tables that are declared already are skipped, and files are never overwritten. With --per, the same
     command continues after an interruption. A table that cannot be read or declared is reported, the others are

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases.documentation import DOCS, blocks, console_steps
+from tests.cases.documentation import DOCS, blocks, console_steps, simple_commands
 from tests.cases.tpcds import columns_of, tpcds_script
 from tests.projects.catalog_project import CatalogProject
 from tests.projects.commandline import CommandLine, Result
@@ -222,6 +222,13 @@ def test_the_page_of_imports_from_files_shows_what_happens(
     for block in shown:
         if block.title.startswith("conf/"):
             assert Path(block.title).read_text("utf-8") == block.text
+    Path("target").mkdir()
+    Path("target/manifest.json").write_text(json.dumps(MANIFEST))
+    for block in blocks(DOCS / "import-from.md"):
+        for program, *arguments in simple_commands(block) if block.language == "sh" else ():
+            if program == "delta-engine":
+                done = delta_engine(*arguments)
+                assert done.code in (0, 5), (arguments, done.stderr)
     assert scripts.project.run("validate").code == 0
 
 
