@@ -149,7 +149,7 @@ def _import_to_file(
     with status("reading the catalog …"):
         imported = import_tables(backend, target, scope_of(settings, exclude), present)
     print_left_out(imported.notes, imported.refusals if imported.models else ())
-    print_declared(imported.declared, "resource")
+    print_declared(imported.declared)
     if not imported.models:
         raise_all(imported.refusals)
     write = yaml_models if language is Language.YAML else python_models
@@ -193,7 +193,7 @@ def _import_to_folder(
     print_left_out(report.notes, () if report.is_empty else report.refusals)
     if report.is_empty:
         raise_all(report.refusals)
-    print_declared(report.declared, "resource")
+    print_declared(report.declared)
     if report.files:
         files = counted(len(report.files), "file")
         print_note(f"{counted(report.models, 'model')} written to {files} in {path}")

@@ -53,7 +53,7 @@ def import_from(
             models, settings, conf_dir, to, choice("--per", per, Per) if per else None, is_python=is_python
         )
     print_left_out(models.notes, models.refusals)
-    print_declared(models.declared, "model")
+    print_declared(models.declared)
     if to is None:
         typer.echo(text_of(models, settings, is_python=is_python), nl=False)
     elif files:

@@ -25,12 +25,12 @@ def print_left_out(notes: Iterable[str], refusals: Iterable[RefusedError]) -> No
         print_note(f"left out: {message}")
 
 
-def print_declared(number: int, noun: str) -> None:
-    """Print how many models a project has already."""
+def print_declared(number: int) -> None:
+    """Print how many resources have models already."""
     from delta_engine.telemetry.visible import counted
 
     if number:
-        print_note(f"{counted(number, noun)} declared already, and not imported again")
+        print_note(f"{counted(number, 'resource')} declared already, and not imported again")
 
 
 def exit_with(refusals: Sequence[RefusedError]) -> None:

@@ -68,7 +68,7 @@ def test_the_plan_is_empty_against_tables_made_from_the_same_scripts(per: str, s
     planned = scripts.project.run("plan --detailed-exitcode")
     assert planned.code == 0, planned.stdout + planned.stderr
     again = scripts.imports("--to", to + ("" if per else ".new"), *per.split())
-    assert "note: 3 models declared already, and not imported again" in again.stderr
+    assert "note: 3 resources declared already, and not imported again" in again.stderr
 
 
 def test_variables_are_kept(scripts: Scripts) -> None:
