@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from typing_extensions import assert_never
 
 from delta_engine.models.functions import Function, FunctionLanguage, FunctionName
-from delta_engine.models.parts import QualifiedName
 from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.sql.functions import submitted_body
 from delta_engine.sql.string_literals import with_portable_literals
@@ -68,26 +67,6 @@ def called_by(home: FunctionName, language: FunctionLanguage, body: str) -> froz
     if language is FunctionLanguage.PYTHON:
         return frozenset()
     return frozenset(_whole_name(parts, home) for parts in qualified_calls(sql_tokens(body)))
-
-
-def read_tables(function: Function) -> frozenset[QualifiedName] | None:
-    """Return the tables and views that a SQL body reads; None if sqlglot does not read the body."""
-    from sqlglot import exp
-
-    if function.language is FunctionLanguage.PYTHON:
-        return frozenset()
-    tree = _parsed(submitted_body(function))
-    if tree is None:
-        return None
-    queries = {query.alias_or_name.lower() for query in tree.find_all(exp.CTE)}
-    tables = (table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier))
-    home, called = function.qualified_name, {name.key for name in called_functions(function)}
-    names = (
-        QualifiedName(table.catalog or home.catalog, table.db or home.schema, table.name)
-        for table in tables
-        if table.db or table.name.lower() not in queries
-    )
-    return frozenset(name for name in names if name.key not in called)  # sqlglot reads some calls as tables
 
 
 def call_cycles(calls: Mapping[str, Set[str]]) -> list[tuple[str, ...]]:

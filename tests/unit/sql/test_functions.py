@@ -15,7 +15,6 @@ from delta_engine.sql.function_bodies import (
     body_problem,
     call_cycles,
     called_functions,
-    read_tables,
 )
 from tests.cases.golden_texts import assert_golden_lines
 
@@ -156,30 +155,9 @@ def test_called_functions(body: str, called: list[str]) -> None:
     assert sorted(name.key for name in called_functions(sql_function(body))) == called
 
 
-@pytest.mark.parametrize(
-    ("body", "tables"),
-    [
-        ("email", []),
-        ("email IN (SELECT mail FROM dev.hr.people WHERE u = current_user())", ["dev.hr.people"]),
-        ("EXISTS (SELECT 1 FROM hr.people JOIN allowed)", ["dev.governance.allowed", "dev.hr.people"]),
-        ("WITH a AS (SELECT 1 FROM b) SELECT * FROM a, dev.x.A", ["dev.governance.b", "dev.x.a"]),
-        ("(SELECT 1 FROM dev.g.rows(3))", []),
-    ],
-)
-def test_read_tables(body: str, tables: list[str]) -> None:
-    found = read_tables(sql_function(body))
-    assert found is not None
-    assert sorted(name.key for name in found) == tables
-
-
-def test_tables_of_a_body_that_sqlglot_does_not_read_are_unknown() -> None:
-    assert read_tables(sql_function("email +")) is None
-
-
-def test_a_python_body_uses_no_functions_and_tables() -> None:
+def test_a_python_body_calls_no_functions() -> None:
     function = python_function("return dev.g.f(email)")
     assert not called_functions(function)
-    assert read_tables(function) == frozenset()
 
 
 @pytest.mark.parametrize(
