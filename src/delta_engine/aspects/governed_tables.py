@@ -232,7 +232,7 @@ def _uses(moment: Governed, functions: Set[str]) -> Mapping[str, dict[tuple[str,
     for table in sorted(moment.tables):
         for reach in moment.reaches(table):
             by = "" if reach.policy is None else str(reach.policy.qualified_name).lower()
-            for function in moment.closure(reach.call.function) & functions:
+            for function in moment.closure(reach.function) & functions:
                 places.setdefault(function, {})[table, reach.column, by] = None
     for policy in moment.policies.values():
         for function in moment.closure(policy_function(policy).key) & functions:

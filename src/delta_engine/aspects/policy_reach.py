@@ -18,25 +18,24 @@ from delta_engine.state.states import TableState
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A call of a function that filters rows or masks a column: its key and its arguments."""
-
-    function: str
-    arguments: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Reach:
     """What reaches one target: a column, or the rows of a table.
 
     Args:
         column: the key of the masked column; None for the rows.
+        function: the key of the function that is called with the arguments.
         policy: None for the table's own row filter or mask.
     """
 
     column: str | None
-    call: Call
+    function: str
+    arguments: tuple[str, ...]
     policy: AbacPolicy | None = None
+
+    @property
+    def call(self) -> tuple[str, tuple[str, ...]]:
+        """The called function and its arguments."""
+        return self.function, self.arguments
 
     def __str__(self) -> str:
         own = "its own row filter" if self.column is None else "its own mask"
@@ -73,10 +72,10 @@ def reaches_of(policy: AbacPolicy, table: Table | TableState, tags: Mapping[str,
     using = tuple(matched.get(text.lower(), [text])[0] for text in policy.protection.using)
     match policy.protection:
         case PolicyFilter():
-            yield Reach(None, Call(function, using), policy)
+            yield Reach(None, function, using, policy)
         case PolicyMask(_, column):
             for key in matched.get(column.lower(), ()):
-                yield Reach(key, Call(function, (key, *using)), policy)
+                yield Reach(key, function, (key, *using), policy)
 
 
 def passed_columns(
@@ -98,11 +97,11 @@ def inherited_tags(name: QualifiedName, schemas: Iterable[Schema]) -> Mapping[st
 def _own(name: QualifiedName, table: Table | TableState) -> Iterator[Reach]:
     if table.row_filter is not None:
         columns = tuple(map(str.lower, table.row_filter.columns))
-        yield Reach(None, Call(function_key(table.row_filter.function, name), columns))
+        yield Reach(None, function_key(table.row_filter.function, name), columns)
     for column in table.columns:
         if column.mask is not None:
             columns = (column.key, *map(str.lower, column.mask.using_columns))
-            yield Reach(column.key, Call(function_key(column.mask.function, name), columns))
+            yield Reach(column.key, function_key(column.mask.function, name), columns)
 
 
 def _matched(

@@ -227,10 +227,10 @@ def call_problems(
     """Yield the policies whose declared functions do not fit the columns that they reach; `functions` is by key."""
     types = {column.key: column.data_type for column in table.columns}
     for reach in reached:
-        function = functions.get(reach.call.function)
+        function = functions.get(reach.function)
         if reach.policy is None or function is None:
             continue
-        taken = [types.get(name) for name in reach.call.arguments]
+        taken = [types.get(name) for name in reach.arguments]
         if None in taken:  # a constant, which the platform converts
             continue
         types_passed = [data_type for data_type in taken if data_type is not None]

@@ -261,7 +261,7 @@ class Documentation:
             Protected(
                 table=table,
                 column=next((column.name for column in table.columns if column.key == reach.column), None),
-                function=reach.call.function,
+                function=reach.function,
                 policy=reach.policy,
             )
             for table in self.tables
