@@ -238,6 +238,7 @@ class BrokenView:
         columns: the columns that go or get other names; empty for the whole.
         renamed_to: the new name of a renamed table or view.
         is_retyped: whether the columns only get other types.
+        is_converted: whether other columns get the names of the columns.
         is_selected: whether the run includes its model.
         is_by_star: whether the query reads the columns by a star, and names none of them.
     """
@@ -248,6 +249,7 @@ class BrokenView:
     declared_at: SourceLocation | None = field(default=None, compare=False)
     renamed_to: str = ""
     is_retyped: bool = False
+    is_converted: bool = False
     is_selected: bool = True
     is_by_star: bool = False
 

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 from delta_engine.actions import (
     PHASE_ORDER,
     Align,
+    AlignTable,
     BrokenView,
     Create,
     Drop,
@@ -25,6 +26,7 @@ from delta_engine.actions import (
     TablePlan,
     Turn,
 )
+from delta_engine.aspects.backfill_actions import SwapColumn
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
@@ -266,11 +268,20 @@ class _Sides:
         reads = read_columns(view.query, self.after)
         if reads is None:
             return self._opaque()
-        desired = Side(reads, view.schema_mode, self.bound_after.get(view.key, _NO_COLUMNS))
+        desired = Side(
+            reads,
+            view.schema_mode,
+            self.bound_after.get(view.key, _NO_COLUMNS),
+            self.swapped_after.get(view.key, _NO_COLUMNS),
+        )
         observed = None
         if former is not None and (before := read_columns(self.queries[former], self.before)) is not None:
-            bound = self.bound_before.get(former, _NO_COLUMNS)
-            observed = Side(before, self.state.views[former].schema_mode, bound)
+            observed = Side(
+                before,
+                self.state.views[former].schema_mode,
+                self.bound_before.get(former, _NO_COLUMNS),
+                self.swapped_before.get(former, _NO_COLUMNS),
+            )
         changes_query = former is not None and not is_same_query(self.queries[former], view.query)
         if former is None or changes_query:
             order = order_of(observed, desired, self.moved)
@@ -365,6 +376,8 @@ class _Sides:
                 )
                 for table, column in sorted(self._unbearable(view)):
                     yield broken(table, (column,), is_retyped=True)
+                for table, column in sorted(self._missed(view)):
+                    yield broken(table, (column,), is_converted=True)
                 is_kept = is_same_query(self.queries.get(key), view.query)
                 yield from self._lost_by(key, view, broken) if is_kept else self._gone_from(view, broken)
 
@@ -407,32 +420,79 @@ class _Sides:
         is_same_mode = view.schema_mode in (None, self.state.views[view.key].schema_mode)
         return former | bound if is_same_mode else bound
 
+    def _missed(self, view: View) -> Set[_Column]:
+        """Return the converted columns that an existing view needs all the time."""
+        former = self.swapped_before.get(view.key, _NO_COLUMNS)
+        if view.key not in self.queries or is_same_query(self.queries[view.key], view.query):
+            return former
+        return former & self.swapped_after.get(view.key, _NO_COLUMNS)
+
     @cached_property
     def bound_before(self) -> Mapping[str, frozenset[_Column]]:
         """The columns of tables whose other types each view does not survive as it is."""
-        modes = {key: self.state.views[key].schema_mode for key in self.queries}
-        return self._bound(self.queries, modes, self.before, self.retyped)
+        return self._bound(self.queries, self.modes_before, self.before, self.retyped)
 
     @cached_property
     def bound_after(self) -> Mapping[str, frozenset[_Column]]:
         """The columns of tables whose other types each view does not survive as the plan leaves it."""
-        queries = {**self.staying, **{key: view.query for key, view in self.views.items()}}
-        modes = {key: self.state.views.get(key, ABSENT_VIEW).schema_mode for key in queries}
-        modes |= {key: view.schema_mode for key, view in self.views.items() if view.schema_mode is not None}
-        return self._bound(queries, modes, self.after, {column: column for column in self.retyped})
+        retyped = {column: column for column in self.retyped}
+        return self._bound(self.queries_after, self.modes_after, self.after, retyped)
+
+    @cached_property
+    def swapped_before(self) -> Mapping[str, frozenset[_Column]]:
+        """The converted columns without which each view fails as it is."""
+        kept = {
+            key: frozenset(column.key for column in self.state.views[key].columns) for key in self.queries
+        }
+        return _readers_of_swaps(self.queries, self.modes_before, self.before, self.swapped, kept)
+
+    @cached_property
+    def swapped_after(self) -> Mapping[str, frozenset[_Column]]:
+        """The converted columns without which each view fails as the plan leaves it."""
+        swapped = {column: column for column in self.swapped}
+        return _readers_of_swaps(self.queries_after, self.modes_after, self.after, swapped, {})
+
+    @property
+    def modes_before(self) -> Mapping[str, SchemaMode | None]:
+        return {key: self.state.views[key].schema_mode for key in self.queries}
+
+    @property
+    def modes_after(self) -> Mapping[str, SchemaMode | None]:
+        modes = {key: self.state.views.get(key, ABSENT_VIEW).schema_mode for key in self.queries_after}
+        return modes | {
+            key: view.schema_mode for key, view in self.views.items() if view.schema_mode is not None
+        }
+
+    @property
+    def queries_after(self) -> Mapping[str, str]:
+        return {**self.staying, **{key: view.query for key, view in self.views.items()}}
 
     @cached_property
     def retyped(self) -> Mapping[_Column, _Column]:
         """The columns that get other types, by the names of table and column that they get, and have."""
-        retyped: dict[_Column, _Column] = {}
+        return self._columns(
+            lambda align: (
+                change.name
+                for change in align.of_type(ColumnTypeChange)
+                if change.widening is not Widening.NOTHING
+            )
+        )
+
+    @cached_property
+    def swapped(self) -> Mapping[_Column, _Column]:
+        """The columns of conversions that give their names to other columns, by the names that they get, and have."""
+        return self._columns(
+            lambda align: (swap.desired.name for swap in align.of_type(SwapColumn) if not swap.is_begun)
+        )
+
+    def _columns(self, names: Callable[[AlignTable], Iterable[str]]) -> Mapping[_Column, _Column]:
+        columns: dict[_Column, _Column] = {}
         for align in self.plan.align_tables:
-            former = next((rename.observed.key for rename in align.of_type(RenameTable)), align.table.key)
-            names = {new.lower(): old.lower() for old, new in renamed_columns(align).columns.items()}
-            for change in align.of_type(ColumnTypeChange):
-                if change.widening is not Widening.NOTHING:
-                    column = change.name.lower()
-                    retyped[align.table.key, column] = former, names.get(column, column)
-        return retyped
+            table = next((rename.observed.key for rename in align.of_type(RenameTable)), align.table.key)
+            former = {new.lower(): old.lower() for old, new in renamed_columns(align).columns.items()}
+            for name in map(str.lower, names(align)):
+                columns[align.table.key, name] = table, former.get(name, name)
+        return columns
 
     def _bound(
         self,
@@ -452,6 +512,30 @@ class _Sides:
                 elif outputs and modes[key] in (SchemaMode.TYPE_EVOLUTION, SchemaMode.EVOLUTION):
                     reached[key] = outputs
         return bound
+
+
+def _readers_of_swaps(
+    queries: Mapping[str, str],
+    modes: Mapping[str, SchemaMode | None],
+    relations: Relations,
+    swapped: Mapping[_Column, _Column],
+    kept: Mapping[str, frozenset[str]],
+) -> Mapping[str, frozenset[_Column]]:
+    readers: dict[str, frozenset[_Column]] = defaultdict(frozenset)
+    reads = {
+        key: read_columns(queries[key], relations) for key in (_readers_last(queries) if swapped else ())
+    }
+    for column, (table, name) in swapped.items():
+        reached = {table: frozenset({name})}
+        for key, read in reads.items():
+            if read is None:
+                continue
+            side = Side(read, modes[key], kept=kept.get(key, frozenset()))
+            if any(side.names(other, there) or side.counts(other, there) for other, there in reached.items()):
+                readers[key] |= {column}
+            elif not read.spread.isdisjoint(reached):  # it evolves
+                reached[key] = frozenset({name})
+    return readers
 
 
 def _renames(plan: TablePlan) -> Iterator[RenameTable | RenameView]:

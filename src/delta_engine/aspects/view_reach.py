@@ -52,17 +52,19 @@ class Side(NamedTuple):
     Args:
         mode: None for the platform's default, which does not evolve.
         bound: the columns of tables, also below other views, that have to keep their types: table and column.
+        swapped: the columns of tables, also below other views, that it needs and that other columns take the places of.
         kept: the columns that the view returned when its query was set, and keeps; empty if they are unknown.
     """
 
     reads: Reads
     mode: SchemaMode | None
     bound: frozenset[tuple[str, str]] = frozenset()
+    swapped: frozenset[tuple[str, str]] = frozenset()
     kept: frozenset[str] = frozenset()
 
     def of_types(self) -> Side:
         """Return the view as far as types of columns matter to it."""
-        return self._replace(reads=Reads({}, frozenset(), frozenset(), is_sure=True))
+        return self._replace(reads=_NOTHING.reads)
 
     def names(self, key: str, columns: Collection[str]) -> bool:
         """Whether it matters to the view that one of some columns of a table or view is there."""
@@ -84,6 +86,9 @@ class Side(NamedTuple):
         return bool(columns) and key in self.reads.counted
 
 
+_NOTHING: Final = Side(Reads({}, frozenset(), frozenset(), is_sure=True), None)
+
+
 def order_of(observed: Side | None, desired: Side | None, moved: Mapping[str, Moved]) -> Order:
     """Return where the change of a view belongs among the changes of what it reads.
 
@@ -94,9 +99,12 @@ def order_of(observed: Side | None, desired: Side | None, moved: Mapping[str, Mo
     """
     precedes = {*(_leaves(observed, moved) if observed else ())}
     follows = {*(_arrives(desired, moved) if desired else ())}
-    former, bound = observed.bound if observed else frozenset(), desired.bound if desired else frozenset()
-    precedes |= {(key, Turn.DROP_COLUMNS) for key, _ in former - bound}  # types change then
-    follows |= {(key, Turn.DROP_COLUMNS) for key, _ in bound - former}
+    former, new = observed or _NOTHING, desired or _NOTHING
+    precedes |= {(key, Turn.DROP_COLUMNS) for key, _ in former.bound - new.bound}  # types change then
+    precedes |= {(key, Turn.ADD_COLUMNS) for key, _ in former.swapped - new.swapped}  # conversions begin then
+    follows |= {
+        (key, Turn.DROP_COLUMNS) for key, _ in (new.bound - former.bound) | (new.swapped - former.swapped)
+    }
     added = {key for key, turn in follows if turn is Turn.ADD_COLUMNS}
     renamed = {key for key, turn in follows if turn is Turn.RENAME_COLUMNS}
     narrowed = {key for key, turn in precedes if turn in _EARLY and key in added}

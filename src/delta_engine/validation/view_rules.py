@@ -43,6 +43,10 @@ PRIVILEGES: Final = frozenset({"ALL PRIVILEGES", "APPLY TAG", "MANAGE", "SELECT"
 """The privileges of views (docs: "Unity Catalog privileges reference")."""
 
 
+_WAY_OUT_OF_CONVERSIONS: Final = (
+    "Give the new values to a column of another name, let the view read that column, and drop the old one."
+)
+_WAY_OUT_OF_PARTIAL_RUNS: Final = "Select the view too, and change its query in the same plan."
 _WAY_OUT_OF_TYPES: Final = "Write schema_mode: type evolution, which takes over other types."
 
 
@@ -199,6 +203,8 @@ def _loss(broken: BrokenView) -> str:
     by_star = " by *" if broken.is_by_star else ""
     if broken.is_retyped:
         return f"its schema_mode is binding, and it fails once {names} has another type"
+    if broken.is_converted:
+        return f"it reads {names}, which the plan converts: between two statements, no column has this name"
     if broken.renamed_to:
         return f"it reads {broken.relation}, which the plan renames to {broken.renamed_to}"
     if not broken.columns:
@@ -209,17 +215,20 @@ def _loss(broken: BrokenView) -> str:
 
 
 def _way_out(broken: BrokenView) -> str:
+    way_out = _way_out_of_types(broken)
     if not broken.is_selected:
-        return (
-            f"Select the view too. {_WAY_OUT_OF_TYPES}"
-            if broken.is_retyped
-            else "Select the view too, and change its query in the same plan."
-        )
-    if broken.is_retyped:
-        return _WAY_OUT_OF_TYPES
+        return f"Select the view too. {way_out}" if way_out else _WAY_OUT_OF_PARTIAL_RUNS
+    if way_out:
+        return way_out
     if broken.is_by_star:
         return "Write the columns in place of *, or schema_mode: evolution, which follows other columns."
     return "Change its query in the same plan, or declare again what it reads."
+
+
+def _way_out_of_types(broken: BrokenView) -> str:
+    if broken.is_retyped:
+        return _WAY_OUT_OF_TYPES
+    return _WAY_OUT_OF_CONVERSIONS if broken.is_converted else ""
 
 
 def view_problems(view: View) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.function_states import function_state_of
 from delta_engine.state.states import CatalogState, state_of
 from delta_engine.state.view_states import ABSENT_VIEW, view_state_of
+from delta_engine.validation import view_rules
 from delta_engine.validation.validator import PlanValidator
 from tests.fakes.planning import statements_of
 
@@ -219,3 +220,83 @@ def test_a_star_loses_only_columns_that_the_view_returns(kept: str, is_refused: 
     plan = TablePlanner().plan([replace(ORDERS, columns=ORDERS.columns[:1]), star], observed(star))
     broken = refusals(plan, allow=(Allowance(DestructiveKind.DROP_COLUMN),))
     assert bool(broken) is is_refused, broken
+
+
+TEXT = replace(WIDE, columns=(Column("id", "string", using="CAST(id AS STRING)"), *WIDE.columns[1:]))
+"""The table with a column that it gets by a conversion."""
+
+SPREADS = View("dev", "silver", "ids", "SELECT * FROM dev.silver.sales", schema_mode=SchemaMode.EVOLUTION)
+PAIRS = bound("SELECT a FROM dev.silver.sales AS s(a, b)")
+
+
+def converting(former: Sequence[View], views: Sequence[View], table: Table = WIDE) -> TablePlan:
+    """Return the plan that converts a column below views that exist, or that it makes."""
+    absent = {view.key: ABSENT_VIEW for view in views}
+    state = CatalogState(
+        tables={WIDE.key: state_of(table)},
+        views={**absent, **{view.key: view_state_of(view) for view in former}},
+    )
+    return TablePlanner().plan([TEXT, *views], state)
+
+
+@pytest.mark.parametrize(
+    ("former", "view", "is_first"),
+    [
+        (READS_ID, READS_DAY, True),
+        (PAIRS, READS_DAY, True),
+        (READS_DAY, READS_ID, False),
+        (READS_DAY, FOLLOWS, False),
+        (READS_DAY, PAIRS, False),
+        (None, READS_ID, False),
+        (None, replace(SPREADS, schema_mode=None), False),
+    ],
+)
+def test_a_view_changes_before_a_conversion_that_it_leaves_and_after_one_that_it_takes(
+    former: View | None, view: View, is_first: bool
+) -> None:
+    plan = converting([former] if former else [], [view])
+    assert refusals_of_views(plan) == []
+    statements = statements_of(plan)
+    of_table = [
+        at for at, sql in enumerate(statements) if sql.startswith("ALTER TABLE `dev`.`silver`.`sales`")
+    ]
+    of_view = [at for at, sql in enumerate(statements) if " VIEW " in sql]
+    assert of_view
+    assert max(of_view) < min(of_table) if is_first else min(of_view) > max(of_table), statements
+
+
+@pytest.mark.parametrize(
+    ("former", "views"),
+    [
+        ([READS_ID], [READS_ID]),
+        ([READS_ID], []),
+        ([READS_ID], [CASTS]),
+        ([replace(SPREADS, schema_mode=None)], [replace(SPREADS, schema_mode=None)]),
+        ([PAIRS], [PAIRS]),
+        ([SPREADS, TOTALS], [SPREADS, TOTALS]),
+    ],
+)
+def test_a_view_that_reads_a_converted_column_is_refused(
+    former: Sequence[View], views: Sequence[View]
+) -> None:
+    (reason,) = refusals_of_views(converting(former, views))
+    assert reason == (
+        "it reads dev.silver.sales.id, which the plan converts: between two statements, no column has this name"
+    )
+
+
+def test_views_do_not_keep_a_conversion_from_its_end() -> None:
+    parts = (("old", "bigint"), ("new", "string"))
+    swapping = [Column(f"delta_engine_{part}_id", data_type) for part, data_type in parts]
+    half = replace(WIDE, columns=(*swapping, *WIDE.columns[1:]))
+    assert refusals_of_views(converting([READS_ID], [READS_ID], half)) == []
+
+
+@pytest.mark.parametrize("views", [[SPREADS], [READS_DAY], []])
+def test_views_that_a_conversion_leaves_alone_are_not_refused(views: Sequence[View]) -> None:
+    assert refusals_of_views(converting(views, views)) == []
+
+
+def refusals_of_views(plan: TablePlan) -> list[str]:
+    rules = (view_rules.ViewsKeepWhatTheyRead(), view_rules.ViewsFindAnOrder())
+    return [refusal.reason for rule in rules for refusal in rule.check(plan, Policy())]

@@ -296,6 +296,32 @@ def test_a_bound_star_over_columns_that_go_is_refused_with_what_helps(
     require_nothing_to_do(project)
 
 
+def test_a_conversion_under_a_view_is_refused_and_works_in_another_column(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.sync()
+    text = "type: string, using: cast(amount AS STRING)}"
+    declare(project, Models(TABLE.replace("amount, type: bigint}", f"amount, {text}")))
+    refused = project.run("plan")
+    message = " ".join(refused.stderr.split())
+    assert refused.code == 3, refused.stdout
+    assert f"view {VIEW}: it reads dev.silver.orders.amount, which the plan converts" in message
+    assert "Give the new values to a column of another name" in message
+    added = f"      - {{name: amount_text, {text}\n"
+    query = QUERY.replace("sum(amount)", "max(amount_text)")
+    with monkeypatch.context() as patched:
+        broken = watch(project.catalog, patched)
+        for table in (
+            TABLE + added,
+            TABLE.replace(DROPPED_COLUMN, added.replace(", using: cast(amount AS STRING)", "")),
+        ):
+            declare(project, Models(table, query))
+            project.sync(f"{CONSENTS} --allow backfill_column")
+    assert broken == []
+    require_everything(project.catalog)
+    require_nothing_to_do(project)
+
+
 def test_what_no_order_can_do_is_refused_and_works_in_steps(
     project: CatalogProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,11 @@ PLAN_CASES: list[PlanCase] = [
         TablePlan((), (BrokenView(NAME, "dev.silver.orders", ("id",), is_retyped=True, is_selected=False),)),
         TablePlan((READS,)),
     ),
+    (
+        view_rules.ViewsKeepWhatTheyRead(),
+        TablePlan((), (BrokenView(NAME, "dev.silver.orders", ("id",), HERE, is_converted=True),)),
+        TablePlan((READS,)),
+    ),
     (view_rules.ViewsFindAnOrder(), CIRCLE, TablePlan((READS,))),
     (
         view_rules.ViewsFindAnOrder(),
