@@ -32,15 +32,16 @@ from delta_engine.ownership.recorded import RecordedDifference, resource_key
 from delta_engine.sql.text import sql_literal
 from delta_engine.tools.site.documented import (
     Applied,
-    DeploymentFacts,
     Documentation,
     DocumentedStatus,
     SourceLinks,
 )
+from tests.builders.deployment import deployment_state
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 COMMIT = "git:4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 RUN = "0f3e5d7c9b1a48f2a6c4e8d0b2f4a6c8"
+DEPLOYMENT = deployment_state().with_values(lineage=COMMIT, updated_at=NOON, synced_at=NOON)
 SOURCE = SourceLinks("https://example.com/blob/main/{file}#L{line}")
 SUBJECTS = (
     "customer",
@@ -186,7 +187,7 @@ def everything(text: str = "as bought") -> Documentation:
                 declared_at=SourceLocation("conf/models/schemas.yml", 7),
             )
         },
-        deployment=DeploymentFacts(serial=7, lineage=COMMIT, saved_at=NOON, statuses_of=NOON),
+        deployment=DEPLOYMENT,
         applied={
             "table.dev.bronze.raw": Applied(status=DocumentedStatus.NOT_APPLIED),
             "function.dev.ops.mask": Applied(
@@ -322,7 +323,7 @@ def documented(tables: list[Table]) -> Documentation:
     return Documentation(
         environment="dev",
         tables=tuple(in_order),
-        deployment=DeploymentFacts(serial=7, lineage=COMMIT, saved_at=NOON, statuses_of=NOON),
+        deployment=DEPLOYMENT,
         applied={
             resource_key(table.qualified_name): Applied(
                 status=DocumentedStatus.DRIFTED if at % 10 == 0 else DocumentedStatus.HEALTHY,

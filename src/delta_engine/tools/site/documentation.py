@@ -17,7 +17,6 @@ from delta_engine.orchestrate.project import Project
 from delta_engine.ownership.recorded import Status, resource_key
 from delta_engine.tools.site.documented import (
     Applied,
-    DeploymentFacts,
     Documentation,
     DocumentedStatus,
     SourceLinks,
@@ -54,7 +53,7 @@ def document_project(
         functions=tuple(sorted(project.others_of(Function), key=_sort_key)),
         policies=tuple(sorted(project.others_of(AbacPolicy), key=lambda policy: policy.key)),
         schemas={schema.key: schema for schema in project.others_of(Schema)},
-        deployment=_facts(state) if state else None,
+        deployment=state,
         why_not_applied=why_not_applied,
         applied={resource_key(model.qualified_name): applied(model, state) for model in project.selectable}
         if state
@@ -105,7 +104,7 @@ def with_found_drift(documentation: Documentation, report: DriftReport) -> Docum
     return replace(
         documentation,
         applied=applied,
-        deployment=deployment and replace(deployment, statuses_of=report.checked_at),
+        deployment=deployment and deployment.compared(deployment.resources, at=report.checked_at),
     )
 
 
@@ -123,13 +122,4 @@ def applied(model: Securable, state: DeploymentState) -> Applied:
         is_behind=record.config_checksum != config_checksum(model),
         drift=record.differences,
         problem=record.reason or "",
-    )
-
-
-def _facts(state: DeploymentState) -> DeploymentFacts:
-    return DeploymentFacts(
-        serial=state.serial,
-        lineage=state.lineage,
-        saved_at=state.updated_at,
-        statuses_of=state.synced_at,
     )

@@ -18,6 +18,7 @@ from typing_extensions import assert_never
 
 from delta_engine.aspects.policy_reach import Reach, inherited_tags, reaches
 from delta_engine.aspects.view_orders import relation_columns
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.drifted_resources import Finding
 from delta_engine.errors import InvalidCommandError, SourceLocation
 from delta_engine.models import (
@@ -89,21 +90,6 @@ class Applied:
     is_behind: bool = False
     drift: Sequence[RecordedDifference | Finding] = ()
     problem: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeploymentFacts:
-    """The deployment state that was read.
-
-    Args:
-        lineage: the commit that was deployed last, `git:…`, or `unknown`.
-        statuses_of: when the statuses of tables were last compared with the catalog and changed; None if never.
-    """
-
-    serial: int
-    lineage: str
-    saved_at: datetime
-    statuses_of: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +219,7 @@ class Documentation:
     functions: tuple[Function, ...] = ()
     policies: tuple[AbacPolicy, ...] = ()
     schemas: Mapping[str, Schema] = field(default_factory=dict)
-    deployment: DeploymentFacts | None = None
+    deployment: DeploymentState | None = None
     why_not_applied: str = ""
     applied: Mapping[str, Applied] = field(default_factory=dict)
     links: SourceLinks = SourceLinks()
