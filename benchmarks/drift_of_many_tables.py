@@ -19,7 +19,7 @@ from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.actions.policy import NO_POLICY
 from delta_engine.deployment.codec import decode_state, encode_state
 from delta_engine.deployment.recorded_models import (
-    table_records,
+    model_records,
 )
 from delta_engine.drift.comparison import compared
 from delta_engine.drift.detector import DriftDetector
@@ -88,7 +88,7 @@ def main() -> int:
                 models=models,
                 state=state,
                 observed=observed,
-                records=table_records(state),
+                records=model_records(state),
                 drifted=detected,
                 policy=policy,
             )

@@ -9,9 +9,7 @@ from benchmarks.many_tables import catalog, declared, with_another_comment
 from benchmarks.measurement import Measurement, best_seconds, peak_memory
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Table
-from delta_engine.ownership.recorded import (
-    records_of,
-)
+from delta_engine.ownership.recorded import Recorded, resource_key
 from delta_engine.state.states import CatalogState
 
 TABLES = 10_000
@@ -32,7 +30,7 @@ def measure() -> Iterator[Measurement]:
 
 
 def _planned(what: str, models: Sequence[Table], state: CatalogState, *, changed: int) -> Measurement:
-    applied = records_of(models)
+    applied = {resource_key(model.qualified_name): Recorded.of(model) for model in models}
 
     def plan() -> None:
         result = TablePlanner().plan(models, state, applied)

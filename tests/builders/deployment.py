@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import (
@@ -21,7 +22,7 @@ from delta_engine.deployment.resources import (
 from delta_engine.deployment.run_facts import RunFacts, environment_record
 from delta_engine.deployment.stored import LockHolder
 from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock, memory_journals
-from delta_engine.models import Table
+from delta_engine.models import Securable, Table
 from delta_engine.ownership.recorded import (
     Failure,
     Recorded,
@@ -47,6 +48,11 @@ FACTS = RunFacts(
 HOLDER = LockHolder(
     who=FACTS.who, host=FACTS.host, pid=FACTS.pid, since=NOON, operation="sync", run_url=FACTS.run_url
 )
+
+
+def records_of(models: Iterable[Securable]) -> dict[str, Recorded[Any]]:
+    """Return the records of models that were applied and left nothing else, by resource key."""
+    return {resource_key(model.qualified_name): Recorded.of(model) for model in models}
 
 
 def deployment_state(

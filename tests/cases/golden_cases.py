@@ -39,13 +39,12 @@ from delta_engine.models.views import to_schema_mode
 from delta_engine.orchestrate.importing import as_model
 from delta_engine.ownership.recorded import (
     Recorded,
-    records_of,
-    resource_key,
 )
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.state.view_states import ABSENT_VIEW, ViewState
 from delta_engine.validation.capability_rules import SupportedFeatures, declared_features
 from delta_engine.validation.rules import of_kind
+from tests.builders.deployment import records_of
 from tests.projects.models import load_models
 
 FOLDER = Path(__file__).parents[1] / "golden"
@@ -159,10 +158,11 @@ class GoldenCase:
     def plan(self) -> TablePlan:
         """Return the plan for the case."""
         models: list[Table | Schema | View] = [*self.models, *self.schemas, *self.views]
-        views = {
-            resource_key(view.qualified_name): Recorded.of(view) for view in _views(self._last_applied())
+        records: dict[str, Recorded[Any]] = {
+            **self.records,
+            **self.schema_records,
+            **records_of(_views(self._last_applied())),
         }
-        records: dict[str, Recorded[Any]] = {**self.records, **self.schema_records, **views}
         return TablePlanner(self.policy).plan(models, self.state, records, self.removed)
 
 

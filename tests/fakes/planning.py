@@ -12,11 +12,9 @@ from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.compile.compiler import compile_plan
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Table
-from delta_engine.ownership.recorded import (
-    records_of,
-)
 from delta_engine.state.states import CatalogState
 from delta_engine.validation.relations import checked_plan
+from tests.builders.deployment import records_of
 
 
 def planned(

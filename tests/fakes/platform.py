@@ -16,7 +16,7 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import (
     DeploymentState,
 )
-from delta_engine.deployment.recorded_models import declared_by, table_records
+from delta_engine.deployment.recorded_models import declared_by, model_records
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import QualifiedName, Table
 from delta_engine.orchestrate.applying import apply_planned
@@ -110,5 +110,5 @@ def statuses(deployment: Deployment) -> dict[str, str]:
 
 
 def comments(deployment: Deployment) -> dict[str, str]:
-    declared = declared_by(table_records(recorded(deployment))).values()
-    return {model.table_name: model.comment for model in declared}
+    declared = declared_by(model_records(recorded(deployment))).values()
+    return {model.table_name: model.comment for model in declared if isinstance(model, Table)}

@@ -18,7 +18,7 @@ from delta_engine.deployment.document import (
 )
 from delta_engine.deployment.recorded_models import (
     declared_by,
-    table_records,
+    model_records,
 )
 from delta_engine.deployment.recorder import replay
 from delta_engine.deployment.stores.local import LocalJournalStore
@@ -135,10 +135,11 @@ class Victim:
             yield "a journal is left"
 
     def _false_records(self, state: DeploymentState) -> Iterator[str]:
-        applied = declared_by(table_records(state))
+        declared = declared_by(model_records(state)).items()
+        applied = {key: model for key, model in declared if isinstance(model, Table)}
         observed = self._backend.reader.snapshot(list(applied.values()))
         for key, resource in state.resources.items():
-            if resource.status is not Status.HEALTHY or key.removeprefix("table.") not in applied:
+            if resource.status is not Status.HEALTHY or key not in applied:
                 continue
             table = observed.tables[key.removeprefix("table.")]
             if not table.exists:

@@ -25,7 +25,6 @@ from delta_engine.models import ColumnMask, QualifiedName, Schema, Table
 from delta_engine.models.constraints import resolved
 from delta_engine.ownership.recorded import (
     Recorded,
-    records_of,
 )
 from delta_engine.state.catalog_reader import former_names, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
@@ -33,7 +32,7 @@ from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from delta_engine.validation.relations import checked_plan
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.databases import Choices, Scenario, scenarios
-from tests.builders.deployment import deployment_state
+from tests.builders.deployment import deployment_state, records_of
 from tests.builders.key_databases import key_scenarios
 from tests.fakes.applying import Choose, apply_in_some_order
 from tests.fakes.planning import compiled
@@ -89,7 +88,8 @@ def planned(
     observed = snapshot_with_former_names(catalog, models, schemas.declared)
     recorded = records_of(with_settled_renames(models, applied, observed).values())
     recorded |= {
-        key: recorded[key].attempting(attempted_models) for key, attempted_models in attempts.items()
+        f"table.{key}": recorded[f"table.{key}"].attempting(attempted_models)
+        for key, attempted_models in attempts.items()
     }
     renamed_records = under_new_names(recorded, models, observed)
     removed = removed_tables(catalog, models, applied)

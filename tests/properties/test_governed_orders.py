@@ -332,15 +332,11 @@ Records = dict[str, Recorded[Any]]
 
 def records_after(before: Iterable[Securable], attempted: Iterable[Securable] = ()) -> Records:
     """Return the records of applied models, and of those of runs that did not finish."""
-    applied = {record_key(model): model for model in before}
+    applied = {resource_key(model.qualified_name): model for model in before}
     tried: dict[str, list[Securable]] = {}
     for model in attempted:
-        tried.setdefault(record_key(model), []).append(model)
+        tried.setdefault(resource_key(model.qualified_name), []).append(model)
     return {key: Recorded.of(applied.get(key), attempted=tried.get(key, [])) for key in {**applied, **tried}}
-
-
-def record_key(model: Securable) -> str:
-    return model.key if isinstance(model, Table | Schema) else resource_key(model.qualified_name)
 
 
 def planned(catalog: FakeUnityCatalog, models: list[Securable], records: Records) -> TablePlan | None:

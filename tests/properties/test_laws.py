@@ -22,7 +22,6 @@ from delta_engine.models.type_text import parse_data_type
 from delta_engine.models.types import ArrayType, DataType, MapType, StructType
 from delta_engine.ownership.recorded import (
     Recorded,
-    records_of,
 )
 from delta_engine.sql.governance import full_function_name
 from delta_engine.sql.readable_types import (
@@ -33,6 +32,7 @@ from delta_engine.sql.readable_types import (
 from delta_engine.sql.text import escape_sql_literal, quote_ident, sql_data_type, sql_literal
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from delta_engine.validation.validator import PlanValidator
+from tests.builders.deployment import records_of
 from tests.builders.strategies import (
     data_types,
     models,

@@ -12,9 +12,9 @@ from delta_engine.models import Column, Table
 from delta_engine.models.parts import to_grants
 from delta_engine.ownership.recorded import (
     Recorded,
-    records_of,
 )
 from delta_engine.state.states import ABSENT, TableState
+from tests.builders.deployment import records_of
 from tests.builders.strategies import grants, reachable, successive_models, tags
 from tests.fakes.applying import after, orders_in
 
@@ -115,7 +115,7 @@ def test_what_a_run_attempted_goes_with_its_model_however_far_it_came(drawn: tup
     a, b, c = drawn
     b, c = reachable(b, a), reachable(c, a, b)
     before = synced(b, applied(a), a, Ownership.ADDITIVE)
-    records = {KEY: Recorded.of(a, attempted=(b,))}
+    records = {f"table.{KEY}": Recorded.of(a, attempted=(b,))}
     end = after(TablePlanner().plan([c], orders_in(before), records), orders_in(before)).tables[KEY]
     assert dict(end.tags) == dict(c.tags)
     assert {column.key: dict(column.tags) for column in end.columns} == {

@@ -22,12 +22,11 @@ from delta_engine.drift.drifted_resources import Compared, drifted_others
 from delta_engine.drift.handling import accepting, restored, reverted_drift, with_ignored_drift
 from delta_engine.models import Schema
 from delta_engine.ownership.recorded import (
-    records_of,
     resource_key,
 )
 from delta_engine.state.states import SchemaState
 from tests.builders.databases import CATALOG, OTHER_SCHEMA, Choices, declared_schemas
-from tests.builders.deployment import NOON, deployment_state
+from tests.builders.deployment import NOON, deployment_state, records_of
 from tests.builders.detection import compare
 from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog

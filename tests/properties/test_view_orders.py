@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Any
 
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
@@ -21,10 +20,10 @@ from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, Remo
 from delta_engine.aspects.view_orders import readers_of
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Column, SchemaMode, Table, View, ViewColumn
-from delta_engine.ownership.recorded import Recorded
 from delta_engine.sql.text import quote_ident
 from delta_engine.sql.view_queries import is_same_query, read_relations, returned_columns
 from delta_engine.validation import view_rules
+from tests.builders.deployment import records_of
 from tests.fakes.planning import compiled
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.refusals import Refusal
@@ -269,8 +268,7 @@ def plan_of(catalog: FakeUnityCatalog, before: World, after: World) -> TablePlan
     state = catalog.snapshot(
         [*tables, *(t for t in former_tables if t.key not in declared)], [*views, *former_views]
     )
-    records: dict[str, Recorded[Any]] = {f"view.{view.key}": Recorded.of(view) for view in former_views}
-    records |= {table.key: Recorded.of(table) for table in former_tables if table.key in declared}
+    records = records_of([*former_views, *(table for table in former_tables if table.key in declared)])
     return TablePlanner(POLICY).plan([*tables, *views], state, records, gone)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.dialects import Dialect
+from tests.fakes.governance_api import FakeGovernanceApi
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.warehouse_sql import USER, WarehouseSql
 from tests.fakes.workspace import FakeWorkspace, serving
@@ -22,6 +23,7 @@ from tests.servers.places import (
     new_lock_table,
 )
 from tests.servers.processes import free_port, running, versitygw
+from tests.servers.warehouse_project import make_project
 
 
 @pytest.fixture(scope="session")
@@ -63,6 +65,22 @@ def dialect() -> Dialect:
 def workspace(sql: WarehouseSql, dialect: Dialect) -> Iterator[FakeWorkspace]:
     with serving(FakeWorkspace(run=sql, dialect=dialect)) as running:
         yield running
+
+
+@pytest.fixture(params=[True, False], ids=["listed", "in sql"])
+def empty_project(
+    request: pytest.FixtureRequest,
+    workspace: FakeWorkspace,
+    sql: WarehouseSql,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    """Return the folder of a project without models; functions and policies are listed, or read in SQL."""
+    if request.param:
+        workspace.governance = FakeGovernanceApi(sql.catalog)
+    made = make_project(workspace, tmp_path, monkeypatch)
+    (made / "conf" / "models" / "orders.yml").unlink()
+    return made
 
 
 @pytest.fixture(params=["moto", pytest.param("versity", marks=pytest.mark.long)])

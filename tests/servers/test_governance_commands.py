@@ -1,17 +1,20 @@
 """Functions, policies and a masked table in a workspace over HTTP: made, changed, watched, undone and imported."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.builders.governed_project import BODY, FUNCTIONS, UNMASKED, write_governed_models
 from tests.fakes.governance_api import FUNCTIONS as LISTED_FUNCTIONS
-from tests.fakes.governance_api import FakeGovernanceApi
 from tests.fakes.warehouse_sql import WarehouseSql
 from tests.fakes.workspace import FakeWorkspace
 from tests.projects.commandline import CommandLine
-from tests.servers.warehouse_project import DATABRICKS_STATE, LOCAL_STATE, make_project
+from tests.servers.warehouse_project import (
+    author_of,
+    findings_by_kind,
+    require_imported_models,
+    require_nothing_to_do,
+)
 
 MASK = "dev.governance.mask_email"
 REPLACE_MASK = (
@@ -26,25 +29,10 @@ DROP_POLICY = "DROP POLICY `mask_pii` ON SCHEMA `dev`.`silver`"
 CONSENT = ("--allow", "change_protection")
 
 
-@pytest.fixture(params=[True, False], ids=["listed", "in sql"])
-def project(
-    request: pytest.FixtureRequest,
-    workspace: FakeWorkspace,
-    sql: WarehouseSql,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Path:
-    if request.param:
-        workspace.governance = FakeGovernanceApi(sql.catalog)
-    made = make_project(workspace, tmp_path, monkeypatch, state=DATABRICKS_STATE)
-    (made / "conf" / "models" / "orders.yml").unlink()
-    write_governed_models(made / "conf" / "models")
-    return made
-
-
-def require_nothing_to_do(delta_engine: CommandLine) -> None:
-    planned = delta_engine("-e", "dev", "plan", "--detailed-exitcode")
-    assert planned.code == 0, planned.stdout + planned.stderr
+@pytest.fixture
+def project(empty_project: Path) -> Path:
+    write_governed_models(empty_project / "conf" / "models")
+    return empty_project
 
 
 def test_one_sync_makes_everything_and_leaves_nothing(
@@ -86,15 +74,9 @@ def test_changes_are_made_watched_accepted_undone_and_imported(
     sql.catalog.by_hand(
         f"{REPLACE_MASK} RETURN email", "DROP FUNCTION `dev`.`governance`.`clean_iban`", DROP_POLICY
     )
-    report = json.loads(delta_engine("-e", "dev", "drift", "--json").stdout)
-    findings = {
-        finding["kind"]: finding
-        for part in (*report["drifted"], *report["deleted"])
-        for finding in part["findings"]
-    }
+    findings = findings_by_kind(delta_engine)
     assert {*findings} == {"function_body", "function_grant", "function_deleted", "policy_deleted"}
-    author = findings["function_body"]["changed"] or findings["function_body"]["last_written"]
-    assert author["who"] == "jo"
+    assert author_of(findings["function_body"]) == "jo"
     reverted = delta_engine("-e", "dev", "drift", "--revert", "--yes", *CONSENT)
     assert reverted.code == 0, reverted.stderr
     drift = delta_engine("-e", "dev", "drift")
@@ -108,16 +90,7 @@ def test_changes_are_made_watched_accepted_undone_and_imported(
     assert delta_engine("-e", "dev", "sync", "--yes").code == 0
     require_nothing_to_do(delta_engine)
 
-    for file in models.glob("*.yml"):
-        file.unlink()
-    conf = project / "conf" / "dev.yml"
-    conf.write_text(conf.read_text().replace(DATABRICKS_STATE, LOCAL_STATE))
-    for schema in ("governance", "silver"):
-        done = delta_engine("-e", "dev", "import", f"dev.{schema}", "--to", f"conf/models/{schema}.yml")
-        assert done.code == 0, done.stderr
-    ran = len(sql.catalog.statements)
-    require_nothing_to_do(delta_engine)
-    assert len(sql.catalog.statements) == ran
+    require_imported_models(project, sql, delta_engine, "governance", "silver")
 
 
 def test_what_is_no_longer_declared_stays_or_is_dropped_with_consent(

@@ -7,37 +7,25 @@ from pathlib import Path
 import pytest
 
 from tests.builders.viewed_project import ALL_AT_ONCE, VIEWS, Models, write_viewed_models
-from tests.fakes.governance_api import TABLES, FakeGovernanceApi
+from tests.fakes.governance_api import TABLES
 from tests.fakes.warehouse_sql import WarehouseSql
 from tests.fakes.workspace import FakeWorkspace
 from tests.projects.commandline import CommandLine
-from tests.servers.warehouse_project import DATABRICKS_STATE, LOCAL_STATE, make_project
+from tests.servers.warehouse_project import (
+    author_of,
+    findings_by_kind,
+    require_imported_models,
+    require_nothing_to_do,
+)
 
 VIEW, READER = "dev.gold.revenue", "dev.gold.top_customers"
 OTHER_QUERY = "SELECT customer_id, max(amount) AS revenue FROM dev.silver.orders GROUP BY customer_id"
 
 
-@pytest.fixture(params=[True, False], ids=["listed", "in sql"])
-def project(
-    request: pytest.FixtureRequest,
-    workspace: FakeWorkspace,
-    sql: WarehouseSql,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Path:
-    if request.param:
-        workspace.governance = FakeGovernanceApi(sql.catalog)
-    made = make_project(workspace, tmp_path, monkeypatch, state=DATABRICKS_STATE)
-    (made / "conf" / "models" / "orders.yml").unlink()
-    write_viewed_models(made / "conf" / "models")
-    return made
-
-
-def require_nothing_to_do(delta_engine: CommandLine) -> None:
-    planned = delta_engine("-e", "dev", "plan", "--detailed-exitcode")
-    assert planned.code == 0, planned.stdout + planned.stderr
-    drift = delta_engine("-e", "dev", "drift")
-    assert drift.code == 0, drift.stdout + drift.stderr
+@pytest.fixture
+def project(empty_project: Path) -> Path:
+    write_viewed_models(empty_project / "conf" / "models")
+    return empty_project
 
 
 def require_everything(sql: WarehouseSql) -> None:
@@ -91,15 +79,9 @@ def test_views_are_changed_watched_accepted_undone_and_imported(
         f"REVOKE SELECT ON VIEW {VIEW} FROM `analysts`",
         f"DROP VIEW {READER}",
     )
-    report = json.loads(delta_engine("-e", "dev", "drift", "--json").stdout)
-    findings = {
-        finding["kind"]: finding
-        for part in (*report["drifted"], *report["deleted"])
-        for finding in part["findings"]
-    }
+    findings = findings_by_kind(delta_engine)
     assert {"view_query", "view_grant", "view_deleted"} <= {*findings}
-    author = findings["view_query"]["changed"] or findings["view_query"]["last_written"]
-    assert author["who"] == "jo"
+    assert author_of(findings["view_query"]) == "jo"
     reverted = delta_engine("-e", "dev", "drift", "--revert", "--yes")
     assert reverted.code == 0, reverted.stderr
     require_everything(sql)
@@ -113,16 +95,7 @@ def test_views_are_changed_watched_accepted_undone_and_imported(
     assert delta_engine("-e", "dev", "sync", "--yes").code == 0
     require_nothing_to_do(delta_engine)
 
-    for file in models.glob("*.yml"):
-        file.unlink()
-    conf = project / "conf" / "dev.yml"
-    conf.write_text(conf.read_text().replace(DATABRICKS_STATE, LOCAL_STATE))
-    for schema in ("silver", "gold"):
-        done = delta_engine("-e", "dev", "import", f"dev.{schema}", "--to", f"conf/models/{schema}.yml")
-        assert done.code == 0, done.stderr
-    ran = len(sql.catalog.statements)
-    require_nothing_to_do(delta_engine)
-    assert len(sql.catalog.statements) == ran
+    require_imported_models(project, sql, delta_engine, "silver", "gold")
 
 
 def test_a_hidden_query_is_managed_in_its_other_parts(

@@ -7,9 +7,7 @@ import pytest
 
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import CheckConstraint, Column, ColumnMask, Table
-from delta_engine.ownership.recorded import (
-    records_of,
-)
+from tests.builders.deployment import records_of
 from tests.fakes.planning import statements_of
 from tests.fakes.unity_catalog import FakeUnityCatalog
 

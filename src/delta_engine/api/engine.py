@@ -20,7 +20,7 @@ from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.config.conf_folder import find_conf_dir
 from delta_engine.config.loading import given_models, load_declared
 from delta_engine.config.settings import Settings, given_settings, load_settings
-from delta_engine.deployment.recorded_models import declared_by, other_records, table_records
+from delta_engine.deployment.recorded_models import declared_by, model_records
 from delta_engine.errors import ConfigError, InvalidCommandError, raise_all, unknown
 from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table, View
 from delta_engine.orchestrate import orchestrator
@@ -434,8 +434,7 @@ class Engine:
     def _recorded(self) -> tuple[Securable, ...]:
         """Return the models that were applied last."""
         state = open_deployment(self._settings, self._opened_backend()).peek_replayed()
-        tables, others = declared_by(table_records(state)), declared_by(other_records(state))
-        return (*tables.values(), *others.values())
+        return tuple(declared_by(model_records(state)).values())
 
 
 def _others(

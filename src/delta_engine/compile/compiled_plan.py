@@ -8,8 +8,8 @@ from enum import Enum, IntEnum
 from itertools import chain
 
 from delta_engine.actions import CarriedAction, Hazard, Phase
-from delta_engine.models import SecurableName
-from delta_engine.ownership.recorded import planning_key
+from delta_engine.models import QualifiedName, SecurableName
+from delta_engine.ownership.recorded import resource_key
 
 _REPEATABLE = frozenset(
     {
@@ -77,7 +77,9 @@ class Step:
     @property
     def table_key(self) -> str:
         """The key of the table; for a function or policy, that of the resource; empty for a schema."""
-        return "" if self.name.is_container else planning_key(self.name)
+        if self.name.is_container:
+            return ""
+        return self.name.key if isinstance(self.name, QualifiedName) else resource_key(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,7 @@ from delta_engine.models import (
     ViewName,
 )
 from delta_engine.models.constraints import resolved
-from delta_engine.ownership.recorded import Recorded, planning_key, resource_key
+from delta_engine.ownership.recorded import Recorded, resource_key
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, RelationKind
 from delta_engine.state.view_states import is_hidden, with_applied_queries
@@ -49,7 +49,7 @@ from delta_engine.telemetry.garbage import no_garbage_collection
 
 def while_renaming(records: Mapping[str, Recorded], align: AlignTable) -> Mapping[str, Recorded]:
     """Return records that also attempt their models under the new column names of an alignment under way."""
-    key, renames = align.table.key, renamed_columns(align)
+    key, renames = resource_key(align.name), renamed_columns(align)
     record = records.get(key)
     if record is None or not renames:
         return records
@@ -89,9 +89,8 @@ class TablePlanner:
         The planner refuses nothing: see `validation.relations.checked_plan`.
 
         Args:
-            records: of tables and schemas, by the keys of their models, and of functions and policies, by the keys of
-                their resources; parts that only they declare are removed. Only with tables if only some models were
-                loaded.
+            records: by the keys of their resources; parts that only they declare are removed. Only with tables if only
+                some models were loaded.
             removed: existing tables that are no longer declared, with their numbers of rows; None keeps a table. With
                 `undoes`, also functions and policies. Without it, the policy and their records decide on these.
             undoes: whether they are dropped because their creation is undone.
@@ -149,7 +148,7 @@ class TablePlanner:
         """
         changes: dict[str, tuple[Action, ...]] = {}
         for key, model in existing.items():
-            observed, record = state.tables[key], records.get(key)
+            observed, record = state.tables[key], records.get(f"{QualifiedName.kind}.{key}")
             if actions := tuple(aspects.diff(Comparison.of(model, observed, record, self.policy))):
                 changes[key] = with_lost_parts(actions, model, observed, record, self.policy)
         return dict(sorted(changes.items()))
@@ -172,7 +171,7 @@ class TablePlanner:
             if resource_key(schema) not in declared and _exists(schema, state) is False:
                 yield Create(Schema(*parts))
         for model in others:
-            yield from self._declared(model, state, records.get(planning_key(model.qualified_name)))
+            yield from self._declared(model, state, records.get(resource_key(model.qualified_name)))
 
     def _retired(
         self,

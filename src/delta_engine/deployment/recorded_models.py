@@ -21,8 +21,6 @@ from delta_engine.models import (
 from delta_engine.models.parts import Grants, joined_grants
 from delta_engine.ownership.recorded import (
     Recorded,
-    is_of_table,
-    planning_key,
     resource_key,
 )
 from delta_engine.state.catalog_reader import Other, former_names
@@ -32,24 +30,10 @@ from delta_engine.telemetry.garbage import no_garbage_collection
 _Model = TypeVar("_Model", bound=Securable)
 
 
-def table_records(state: DeploymentState | None) -> dict[str, Recorded[Table]]:
-    """Return the records of tables that have a model, by `QualifiedName.key`."""
+def model_records(state: DeploymentState | None) -> dict[str, Recorded[Any]]:
+    """Return the records that have a model, by resource key."""
     records = state.resources if state else {}
-    return {
-        key.partition(".")[2]: record
-        for key, record in records.items()
-        if is_of_table(record) and (record.applied or record.attempts)
-    }
-
-
-def other_records(state: DeploymentState | None) -> dict[str, Recorded[Any]]:
-    """Return the records of declared schemas, by `Schema.key`, and of functions and policies, by resource key."""
-    records = state.resources if state else {}
-    return {
-        planning_key(record.name): record
-        for record in records.values()
-        if not is_of_table(record) and (record.applied or record.attempts)
-    }
+    return {key: record for key, record in records.items() if record.applied or record.attempts}
 
 
 @no_garbage_collection()
@@ -71,9 +55,11 @@ def undeclared_others(declared: Iterable[Other], state: DeploymentState | None) 
     names = {
         resource_key(name) for model in declared for name in (model.qualified_name, *former_names(model))
     }
-    recorded = last_models(other_records(state))
+    recorded = last_models(model_records(state))
     return tuple(
-        model for key, model in recorded.items() if key not in names and not model.qualified_name.is_container
+        model
+        for key, model in recorded.items()
+        if not (key in names or isinstance(model, Table) or model.qualified_name.is_container)
     )
 
 
@@ -116,8 +102,8 @@ def under_new_names(
     for model in models:
         name = model.qualified_name
         former = former_name_of(observed.of(name))
-        if former is not None and (record := records.get(planning_key(former))) is not None:
-            key = planning_key(name)
+        if former is not None and (record := records.get(resource_key(former))) is not None:
+            key = resource_key(name)
             renamed[key] = _renamed(record, records.get(key), name)
     return {**records, **renamed} if renamed else records
 

@@ -39,7 +39,7 @@ def with_absences(
     Only these cost statements: one or two for all of them.
 
     Args:
-        declared: the declared securables, by `planning_key`. Others were retired.
+        declared: the declared securables, by resource key. Others were retired.
         principals: None where rights cannot be read.
     """
     missing = [

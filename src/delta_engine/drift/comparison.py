@@ -200,7 +200,7 @@ def beyond_drift(resource: ComparedResource, policy: Policy) -> Iterator[Differe
 def listed_parts(
     models: Iterable[Table],
     observed: CatalogState,
-    records: Mapping[str, Recorded[Table]],
+    records: Mapping[str, Recorded[Any]],
     column_order: ColumnOrder,
 ) -> Iterator[UnmanagedPart]:
     """Yield the unmanaged parts of tables, and orders of columns that are kept.
@@ -208,14 +208,14 @@ def listed_parts(
     Properties that platforms set, or that the engine switches on for a plan, are not among them.
 
     Args:
-        records: by table key.
+        records: by resource key.
         column_order: of the policy.
     """
     for model in models:
-        record, table = records.get(model.key), observed.table(model.qualified_name)
+        resource, table = resource_key(model.qualified_name), observed.table(model.qualified_name)
         if not table.exists:
             continue
-        resource = resource_key(model.qualified_name)
+        record = records.get(resource)
         for part in unmanaged_parts(model, table, record):
             yield UnmanagedPart(resource=resource, key=part.change.subject, value=part.change.observed or "")
         for key, value in _other_cases(model, table):

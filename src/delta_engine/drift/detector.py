@@ -47,7 +47,7 @@ from delta_engine.drift.replacements import (
 from delta_engine.errors import RefusedError
 from delta_engine.models import Column, QualifiedName, SecurableName
 from delta_engine.models.nested_types import Path, lower_path
-from delta_engine.ownership.recorded import planning_key
+from delta_engine.ownership.recorded import resource_key
 from delta_engine.state.audits import Audit
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import Commit, TableHistoryReader, TableVersion, TableVersionReader
@@ -88,17 +88,13 @@ class DriftDetector:
         suspects = [resource for resource in records if is_known(resource) and self._is_suspect(resource)]
         versions = self._current_versions(suspects)
         commits = self._commits(suspects, versions)
-        detected = (
-            self._drifted(resource, versions.get(key), commits.get(key, ()), now)
-            for resource in suspects
-            for key in [planning_key(resource.name)]
-        )
+        detected = (self._drifted(resource, versions, commits, now) for resource in suspects)
         return tuple(resource for resource in detected if resource.details)
 
     def new_names(
         self, missing: Iterable[ComparedResource], others: Iterable[QualifiedName]
     ) -> Mapping[str, QualifiedName]:
-        """Return the present names of missing tables that were renamed, by their recorded keys.
+        """Return the present names of missing tables that were renamed, by resource key.
 
         Delta's id is the same under both names. It costs two statements per undeclared table of their schemas.
 
@@ -119,7 +115,11 @@ class DriftDetector:
         versions = self._versions.read_versions(candidates, with_id={name.key for name in candidates})
         present = {version.table_id: key for key, version in versions.items()}
         by_key = {name.key: name for name in candidates}
-        return {name.key: by_key[present[table_id]] for table_id, name in ids.items() if table_id in present}
+        return {
+            resource_key(name): by_key[present[table_id]]
+            for table_id, name in ids.items()
+            if table_id in present
+        }
 
     def unreadable(
         self, refusals: Iterable[RefusedError], *, now: datetime
@@ -149,18 +149,18 @@ class DriftDetector:
         """Return the tables of managed schemas, and the functions, policies and views, that no model declares.
 
         Args:
-            managed: what is declared or applied, by `planning_key`.
+            managed: what is declared or applied, by resource key.
             others: creation and last change of the observed functions, policies and views.
         """
         known_keys = set(managed)
-        names = [name for name in observed.other_tables if planning_key(name) not in known_keys]
+        names = [name for name in observed.other_tables if resource_key(name) not in known_keys]
         not_delta = self._not_delta([name for name in names if name.key not in observed.audits])
         undeclared: list[tuple[SecurableName, str, Audit | None]] = [
             (name, NOT_DELTA if name.key in not_delta else "exists", observed.audits.get(name.key))
             for name in names
         ]
         undeclared += [
-            (name, "exists", audit) for name, audit in others.items() if planning_key(name) not in known_keys
+            (name, "exists", audit) for name, audit in others.items() if resource_key(name) not in known_keys
         ]
         return tuple(
             (name, classified(self._policy, name, difference, _created(audit), now))
@@ -216,14 +216,16 @@ class DriftDetector:
     def _drifted(
         self,
         resource: ComparedResource,
-        version: TableVersion | None,
-        commits: tuple[Commit, ...],
+        versions: Mapping[str, TableVersion],
+        histories: Mapping[str, tuple[Commit, ...]],
         now: datetime,
     ) -> ComparedResource:
-        """Return a suspect with its drift, and with what its history tells."""
-        replaced = None
+        """Return a suspect with its drift, and with what its history tells; versions and histories are by table key."""
+        replaced, commits = None, tuple[Commit, ...]()
         if is_table(resource):
-            replaced = replacement(resource, version, commits)
+            key = resource.name.key
+            commits = histories.get(key, ())
+            replaced = replacement(resource, versions.get(key), commits)
             resource, commits = _with_history(resource, commits, is_replaced=replaced is not None)
         record = resource.record
         written = last_written(resource.observed.audit, record.deployed_at)

@@ -22,7 +22,7 @@ from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Securable, SecurableName, Table
 from delta_engine.models.open_struct import Moment
-from delta_engine.ownership.recorded import Recorded, planning_key
+from delta_engine.ownership.recorded import Recorded, resource_key
 from delta_engine.state.catalog_reader import Other
 from delta_engine.state.function_states import FunctionState
 from delta_engine.state.policy_states import PolicyState
@@ -226,7 +226,7 @@ class Compared(Generic[Model_co, State_co]):
     @property
     def model_key(self) -> str:
         """The key of the model among those of all kinds."""
-        return planning_key(self.model_name)
+        return resource_key(self.model_name)
 
     @property
     def declared(self) -> Model_co:
@@ -333,10 +333,9 @@ class DriftFacts:
     Args:
         checked_at: the time of the snapshot, UTC.
         is_partial: whether only some of the models were loaded.
-        records: of tables, by `QualifiedName.key`.
+        records: of all that has a model, as `TablePlanner.plan` takes them.
         unreadable: the tables that could not be read. The snapshot lacks them.
         others: the declared schemas, functions and policies.
-        other_records: of these, as `TablePlanner.plan` takes them.
         model_patterns: the globs of the YAML models.
         entries: writes entries of the configuration; without it, none are recommended.
     """
@@ -347,12 +346,11 @@ class DriftFacts:
     is_partial: bool = False
     state: DeploymentState | None = None
     observed: CatalogState
-    records: Mapping[str, Recorded[Table]] = field(default_factory=dict)
+    records: Mapping[str, Recorded[Any]] = field(default_factory=dict)
     drifted: Sequence[ComparedResource] = ()
     unreadable: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
     unmanaged: Sequence[tuple[SecurableName, ClassifiedDrift]] = ()
     others: Sequence[Other] = ()
-    other_records: Mapping[str, Recorded[Any]] = field(default_factory=dict)
     policy: DriftPolicy = NO_DRIFT_POLICY
     plan_policy: Policy = NO_POLICY
     reversal: PlannedRevert = field(default_factory=PlannedRevert)
@@ -362,9 +360,9 @@ class DriftFacts:
 
     @cached_property
     def declared(self) -> Mapping[str, Securable]:
-        """The declared securables by `planning_key`."""
+        """The declared securables by resource key."""
         declared: tuple[Securable, ...] = (*self.models, *self.others)
-        return {planning_key(model.qualified_name): model for model in declared}
+        return {resource_key(model.qualified_name): model for model in declared}
 
     @cached_property
     def missing_tables(self) -> Mapping[str, ComparedTable]:
@@ -373,7 +371,7 @@ class DriftFacts:
 
     @cached_property
     def tables_without_keys(self) -> Mapping[str, Sequence[ComparedTable]]:
-        """The tables with drift of foreign keys, by the keys of the tables that their models reference."""
+        """The tables with drift of foreign keys, by the resource keys of the tables that their models reference."""
         tables: dict[str, list[ComparedTable]] = defaultdict(list)
         for table in drifted_tables(self.drifted):
             model = self.declared.get(table.model_key)
@@ -381,15 +379,15 @@ class DriftFacts:
                 detail.finding.kind is DriftKind.FOREIGN_KEY for detail in table.drift
             ):
                 for parent in {key.references.lower() for key in model.foreign_keys}:
-                    tables[parent].append(table)
+                    tables[f"{QualifiedName.kind}.{parent}"].append(table)
         return tables
 
     @cached_property
     def needed_by_tables(self) -> Mapping[str, Sequence[NeededConsent]]:
-        """The changes that the reversal needs to be allowed, by `planning_key`."""
+        """The changes that the reversal needs to be allowed, by resource key."""
         needed: dict[str, list[NeededConsent]] = defaultdict(list)
         for change in self.reversal.needed:
-            needed[planning_key(change.securable)].append(change)
+            needed[resource_key(change.securable)].append(change)
         return needed
 
     @property

@@ -39,7 +39,7 @@ from delta_engine.drift.renames import (
 )
 from delta_engine.models import PolicyName, QualifiedName, Securable, SecurableName, Table
 from delta_engine.models.nested_types import Path
-from delta_engine.ownership.recorded import planning_key, resource_key
+from delta_engine.ownership.recorded import resource_key
 from delta_engine.state.states import SecurableState, TableState
 from delta_engine.telemetry.context import command
 from delta_engine.validation.validator import needed_consents
@@ -109,7 +109,7 @@ def with_ignored_drift(
     """Return the models with the observed side of ignored drift, without those whose deletion is ignored."""
     by_key = {resource.model_key: resource for resource in drifted}
     pairs = (
-        (model, by_key.get(planning_key(model.qualified_name)))
+        (model, by_key.get(resource_key(model.qualified_name)))
         for model in without_ignored_deletions(models, by_key.values())
     )
     return tuple(_with_ignored(model, resource, policy) if resource else model for model, resource in pairs)
@@ -122,14 +122,14 @@ def without_ignored_deletions(
     ignored = {
         resource.model_key for resource in drifted if not resource.observed.exists and not resource.drift
     }
-    return tuple(model for model in models if planning_key(model.qualified_name) not in ignored)
+    return tuple(model for model in models if resource_key(model.qualified_name) not in ignored)
 
 
 def overwritten_drift(
     plan: TablePlan, models: Sequence[Securable], drifted: Iterable[ComparedResource]
 ) -> Iterator[OverwrittenDrift]:
     """Yield the drift that a plan reverts or overwrites. An accepted replaced table stays as it is."""
-    by_key = {planning_key(model.qualified_name): model for model in models}
+    by_key = {resource_key(model.qualified_name): model for model in models}
     aligned = {resource_key(align.name): align for align in plan.alignments}
     for resource in drifted:
         model = by_key.get(resource.model_key)

@@ -26,7 +26,7 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.handling import is_refused, targets
 from delta_engine.models import QualifiedName, SecurableName, ViewName
-from delta_engine.ownership.recorded import planning_key
+from delta_engine.ownership.recorded import resource_key
 from delta_engine.telemetry.visible import in_plural
 from delta_engine.validation.rules import name_problem
 
@@ -48,7 +48,7 @@ def recommendations(
     Args:
         existing: what is not a schema, and exists.
         gone: what is not a schema, and was deleted.
-        syncs: what the next sync does about the drift of declared securables, by `planning_key`.
+        syncs: what the next sync does about the drift of declared securables, by resource key.
     """
     program = _program(facts)
     schemas = [schema for schema in schemas if not may_be_hidden(schema)]
@@ -188,7 +188,7 @@ def _revert_of(drifted: ComparedResource, facts: DriftFacts) -> Iterator[Recomme
     if not drifted.name.is_container and not drifted.observed.exists:
         data = f", {_data_of(drifted, reversal.files)}" if is_table(drifted) else ""
         text = f"Create it again{data}"
-    keys = dict.fromkeys(planning_key(resource.name) for resource in covered)
+    keys = dict.fromkeys(resource_key(resource.name) for resource in covered)
     needed = [change for key in keys for change in facts.needed_by_tables.get(key, ())]
     yield _revert(text + beside, target, needed, facts)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from typing import Any
 
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.aspects import Difference
@@ -113,15 +114,15 @@ def _former_first(name: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def with_taken_renames(
-    records: Mapping[str, Recorded[Table]], taken: Mapping[str, Renames]
-) -> Mapping[str, Recorded[Table]]:
+    records: Mapping[str, Recorded[Any]], taken: Mapping[str, Renames]
+) -> Mapping[str, Recorded[Any]]:
     """Return records of tables under the new names of columns and fields that the models have taken."""
     renamed = {key: records[key].mapped(renames.applied_to) for key, renames in taken.items()}
     return {**records, **renamed} if renamed else records
 
 
 def taken_renames(models: Iterable[Table], drifted: Iterable[ComparedResource]) -> dict[str, Renames]:
-    """Return the renames that the models have taken, by table key."""
+    """Return the renames that the models have taken, by resource key."""
     by_key = {model.key: {column.key: column for column in model.columns} for model in models}
     taken = {}
     for table in drifted_tables(drifted):
@@ -129,7 +130,7 @@ def taken_renames(models: Iterable[Table], drifted: Iterable[ComparedResource]) 
         renames = {**Renames.of_columns(_renamed_in(table).columns).paths, **table.renames.fields}
         paths = {old: new for old, new in renames.items() if _is_taken(columns, old, new)}
         if paths:
-            taken[table.model_name.key] = Renames(paths)
+            taken[table.model_key] = Renames(paths)
     return taken
 
 
@@ -142,9 +143,9 @@ def _is_taken(columns: Mapping[str, Column], old: Path, new: Path) -> bool:
 
 
 def ignored_renames(drifted: Iterable[ComparedResource]) -> frozenset[str]:
-    """Return the tables with renames that the policy ignores, by key. Only the history tells of these renames."""
+    """Return the resource keys of the tables with renames that the policy ignores. Only the history tells of these."""
     return frozenset(
-        table.model_name.key
+        table.model_key
         for table in drifted_tables(drifted)
         for detail in table.details
         if detail.ignored_by is not None and detail.finding.kind is DriftKind.COLUMN_RENAMED

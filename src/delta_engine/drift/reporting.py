@@ -37,7 +37,7 @@ from delta_engine.drift.recommendations import (
 )
 from delta_engine.drift.renames import irreversible
 from delta_engine.models import Securable, SecurableName, Table
-from delta_engine.ownership.recorded import Recorded, planning_key, resource_key
+from delta_engine.ownership.recorded import resource_key
 from delta_engine.state.states import SecurableState, TableState
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.garbage import no_garbage_collection
@@ -79,12 +79,10 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         state_id=state.state_id if state else "",
         serial=state.serial if state else 0,
         lineage=state.lineage if state else "unknown",
-        tables_checked=sum(
-            key in facts.observed.tables for key, record in facts.records.items() if record.declared
-        ),
-        functions_checked=_others_checked(facts, "function"),
-        policies_checked=_others_checked(facts, "policy"),
-        views_checked=_others_checked(facts, "view"),
+        tables_checked=_checked(facts, "table"),
+        functions_checked=_checked(facts, "function"),
+        policies_checked=_checked(facts, "policy"),
+        views_checked=_checked(facts, "view"),
         drifted=(*unreadable, *(_drift_of(resource, facts, syncs) for resource in existing)),
         deleted=tuple(_drift_of(resource, facts, syncs) for resource in gone),
         unmanaged=unmanaged,
@@ -117,8 +115,8 @@ def drift_report(facts: DriftFacts) -> DriftReport:
     )
 
 
-def _others_checked(facts: DriftFacts, kind: str) -> int:
-    models = (record.declared for record in facts.other_records.values() if record.declared)
+def _checked(facts: DriftFacts, kind: str) -> int:
+    models = (record.declared for record in facts.records.values() if record.declared)
     names = (model.qualified_name for model in models)
     return sum(name.kind == kind and facts.observed.of(name) is not None for name in names)
 
@@ -131,16 +129,15 @@ def _was_deleted(resource: ComparedResource, facts: DriftFacts) -> bool:
 
 def _planned(facts: DriftFacts) -> Planned:
     policy = facts.plan_policy
-    records: Mapping[str, Recorded[Securable]] = {**facts.records, **facts.other_records}
     models: tuple[Securable, ...] = (
         *with_ignored_drift(facts.others, facts.drifted, policy),
         *with_ignored_drift(facts.readable_models, facts.drifted, policy),
     )
-    by_key = {planning_key(model.qualified_name): model for model in models}
+    by_key = {resource_key(model.qualified_name): model for model in models}
     return {
-        key: tuple(aspects.differences(Comparison.of(by_key[key], observed, records.get(key), policy)))
+        key: tuple(aspects.differences(Comparison.of(by_key[key], observed, facts.records.get(key), policy)))
         for model, observed in _declared(facts)
-        for key in [planning_key(model.qualified_name)]
+        for key in [resource_key(model.qualified_name)]
         if observed.exists
     }
 
@@ -228,7 +225,7 @@ def _pending_resources(facts: DriftFacts, planned: Planned) -> Iterator[PendingR
     """Yield the declared schemas, then the tables, that the next sync would change."""
     drifted = {resource.model_key: resource for resource in facts.drifted}
     for model, observed in _declared(facts):
-        key = planning_key(model.qualified_name)
+        key = resource_key(model.qualified_name)
         resource = drifted.get(key)
         pending = _pending(planned[key], resource) if observed.exists else ()
         changes = (*_pending_rename(model, observed), *pending)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance, DestructiveKind, last_day, matches_any
@@ -15,8 +15,7 @@ from delta_engine.config.model_edits import ModelEdit, as_written, edit_models, 
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
     declared_by,
-    other_records,
-    table_records,
+    model_records,
 )
 from delta_engine.drift.absences import may_be_hidden, without_hidden
 from delta_engine.drift.attribution import with_audited_authors
@@ -59,7 +58,7 @@ from delta_engine.orchestrate.observing import detected_drift, drift_detector, o
 from delta_engine.orchestrate.planning import draft_revert
 from delta_engine.orchestrate.project import Project, declared_models
 from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
-from delta_engine.ownership.recorded import planning_key, resource_key
+from delta_engine.ownership.recorded import resource_key
 from delta_engine.report.pages import drift_html
 from delta_engine.state.audits import Audit
 from delta_engine.state.catalog_reader import Other
@@ -242,17 +241,16 @@ def _facts(
         tables,
         state,
         is_partial=is_partial,
-        others=_others_of(environment, tables, declared_by(other_records(state))) if is_partial else None,
+        others=_others_of(environment, tables, declared_by(model_records(state))) if is_partial else None,
         tolerates_unreadable=True,
     )
-    models, observed, recorded = basis.models, basis.observed, other_records(basis.state)
+    models, observed = basis.models, basis.observed
     now, detector = utc_now(), drift_detector(environment)
     drifted = detected_drift(environment, basis.compared.values(), observed, models, now=now)
     managed = {
-        *map(planning_key, environment.own_tables),
-        *(planning_key(model.qualified_name) for model in (*models, *environment.others)),
-        *declared_by(table_records(basis.state)),
-        *declared_by(recorded),
+        *map(resource_key, environment.own_tables),
+        *(resource_key(model.qualified_name) for model in (*models, *environment.others)),
+        *declared_by(model_records(basis.state)),
     }
     return DriftFacts(
         environment=environment.name,
@@ -268,7 +266,6 @@ def _facts(
         if is_partial
         else detector.unmanaged(observed, managed, _others_in(environment, observed), now=now),
         others=environment.others,
-        other_records=recorded,
         policy=environment.drift_policy,
         plan_policy=environment.planner.policy,
         model_patterns=environment.model_patterns,
@@ -366,10 +363,10 @@ def _violations(
 
 
 def _others_of(
-    environment: Environment, tables: Sequence[Table], applied: Mapping[str, Other]
+    environment: Environment, tables: Sequence[Table], applied: Mapping[str, Any]
 ) -> tuple[Other, ...]:
     """Return the selected functions and policies, and the schemas of tables that were applied."""
-    keys = sorted({f"{table.catalog_name}.{table.schema_name}".lower() for table in tables})
+    keys = sorted({resource_key(parent) for table in tables for parent in table.qualified_name.parents})
     selected = (model for model in environment.others if model.qualified_name.is_selectable)
     return (*selected, *(applied[key] for key in keys if key in applied))
 

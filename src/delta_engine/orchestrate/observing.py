@@ -10,7 +10,7 @@ from delta_engine.backends.capabilities import Feature
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
     last_models,
-    table_records,
+    model_records,
     undeclared_others,
     under_new_names,
     with_recorded_grants,
@@ -33,7 +33,7 @@ from delta_engine.orchestrate.undeclared_tables import (
     read_catalog,
     undeclared_tables,
 )
-from delta_engine.ownership.recorded import planning_key, resource_key
+from delta_engine.ownership.recorded import resource_key
 from delta_engine.state.catalog_reader import (
     Other,
     with_tables_read,
@@ -62,8 +62,8 @@ def observe(
         CatalogReadError, RefusalGroup: a catalog or a declared table cannot be read.
     """
     models = without_done_renames(resolved(tables), state)
-    records = table_records(state)
-    undeclared = undeclared_tables(environment, models, last_models(records), is_partial=is_partial)
+    recorded = last_models(model_records(state)).values()
+    undeclared = undeclared_tables(environment, models, recorded, is_partial=is_partial)
     declared = without_done_renames(environment.others if others is None else others, state)
     retired = () if is_partial else undeclared_others(declared, state)
     reading = read_catalog(
@@ -87,14 +87,15 @@ def observe(
     settled = state and with_settled_renames(state, (*models, *declared), observed)
     left = [model.qualified_name for model in (*undeclared, *retired)]
     settled = settled and with_settled_creations(settled, left, observed, environment.planner.policy)
-    records = table_records(settled)
-    attempted = {table.key: table.qualified_name for table in undeclared if not records[table.key].applied}
+    records = model_records(settled)
+    names = (table.qualified_name for table in undeclared)
+    attempted = {name.key: name for name in names if not records[resource_key(name)].applied}
     return Observation(
         models=models,
         observed=_as_others(observed, attempted),
         loaded=state,
         state=settled,
-        records=under_new_names(records, models, observed),
+        records=under_new_names(records, (*models, *declared), observed),
         compared=compared(settled, observed, environment.planner.policy, (*models, *declared)),
         is_partial=is_partial,
         unreadable=tuple(
@@ -208,13 +209,13 @@ def detected_drift(
 ) -> tuple[ComparedResource, ...]:
     """Return the drift with its authors, and whether missing schemas and tables of models are renamed or hidden."""
     records, detector = [*records], drift_detector(environment)
-    declared = {planning_key(model.qualified_name) for model in (*models, *environment.others)}
+    declared = {resource_key(model.qualified_name) for model in (*models, *environment.others)}
     drifted = detector.detect(records, now=now)
     missing = [record for record in records if not record.observed.exists and record.model_key in declared]
     if missing:
         names = detector.new_names(missing, _others_under_new_names(environment, observed))
         drifted = tuple(
-            replace(resource, renamed_to=names.get(planning_key(resource.name))) for resource in drifted
+            replace(resource, renamed_to=names.get(resource_key(resource.name))) for resource in drifted
         )
     return with_absences(
         drifted,

@@ -14,9 +14,7 @@ from delta_engine.aspects.view_orders import readers_of
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
     declared_by,
-    other_records,
     undeclared_others,
-    under_new_names,
 )
 from delta_engine.drift.comparison import may_be_renamed
 from delta_engine.drift.drifted_resources import (
@@ -46,7 +44,7 @@ from delta_engine.orchestrate.runs import Environment, Observation, PlannedRun
 from delta_engine.orchestrate.undeclared_tables import (
     rows_to_drop,
 )
-from delta_engine.ownership.recorded import planning_key
+from delta_engine.ownership.recorded import is_of_table, resource_key
 from delta_engine.state.catalog_reader import (
     former_names,
     read_again,
@@ -140,17 +138,17 @@ def _planned(
     planner, undo = environment.planner, basis.undo
     records = with_taken_renames(basis.records, taken_renames(basis.models, drifted))
     named = {
-        planning_key(model.qualified_name) for model in (*environment.others, *(undo.created if undo else ()))
+        resource_key(model.qualified_name) for model in (*environment.others, *(undo.created if undo else ()))
     }
-    others = under_new_names(other_records(basis.state), environment.others, basis.observed)
+    known = records
     if basis.is_partial:  # the rest is not known to be undeclared
-        others = {key: record for key, record in others.items() if key in named}
+        known = {key: record for key, record in records.items() if is_of_table(record) or key in named}
     intent = Intent(
         planner=planner,
         tables=with_ignored_drift((undo and undo.baselines) or basis.models, drifted, planner.policy),
         others=with_ignored_drift(environment.others, drifted, planner.policy),
-        records={**records, **others},
-        removed=rows_to_drop(environment, basis, declared_by(records)),
+        records=known,
+        removed=rows_to_drop(environment, basis, declared_by(records).values()),
         undo=undo,
     )
     snapshot = _with_further_tables(environment, intent, snapshot)

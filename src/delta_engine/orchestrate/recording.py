@@ -161,7 +161,7 @@ class Recording:
             outcome
             for outcome in of_tables(self._outcomes)
             if outcome.kind in (OutcomeKind.CREATED, OutcomeKind.CHANGED)
-            and outcome.name.key not in self._ignored_renames
+            and resource_key(outcome.name) not in self._ignored_renames
         ]
         records = {outcome.name.key: self._table(outcome.name) for outcome in done}
         unknown = [key for key, record in records.items() if record.delta_table_id is None]
@@ -363,7 +363,7 @@ class Recording:
 
     def _under_taken_renames(self, model: Table, earlier: Recorded[Table]) -> Recorded[Table]:
         """Return a record under the names of columns and fields that the model has taken from other principals."""
-        renames = self._column_renames.get(model.key)
+        renames = self._column_renames.get(resource_key(model.qualified_name))
         if not renames:
             return earlier
         names, order = renames.columns, earlier.column_order
@@ -376,7 +376,7 @@ class Recording:
         return earlier.full_ownership if earlier and self._intent.is_revert else policy.fully_owned
 
     def _takes_renames(self, model: Table) -> bool:
-        return model.key in self._column_renames and model.key not in self._ignored_renames
+        return resource_key(model.qualified_name) in self._column_renames.keys() - self._ignored_renames
 
     def _promised(self, model: Table, observed: TableState) -> TableState:
         """Return a table with the columns that its plan leaves, in their order. A second read confirms it."""

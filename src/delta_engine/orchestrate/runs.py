@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import DriftPolicy
@@ -155,7 +155,7 @@ class Observation:
         observed: a snapshot of them, and of the tables that are recorded and no longer declared.
         loaded: the deployment state as it was loaded; None if there is none yet.
         state: the same under the present names of tables; for a plan, with the statuses that the snapshot shows.
-        records: of tables, by `QualifiedName.key`; those of tables to be renamed also under their new names.
+        records: of all that has a model, by resource key; those of what is renamed also under their new names.
         compared: the records next to what exists, by resource key.
         is_partial: whether other models were left out.
         undo: what is to be undone; None for a plan of the models as they are.
@@ -168,7 +168,7 @@ class Observation:
     observed: CatalogState
     loaded: DeploymentState | None = None
     state: DeploymentState | None = None
-    records: Mapping[str, Recorded[Table]] = field(default_factory=dict)
+    records: Mapping[str, Recorded[Any]] = field(default_factory=dict)
     compared: Mapping[str, ComparedResource] = field(default_factory=dict)
     is_partial: bool = False
     undo: Undo | None = None

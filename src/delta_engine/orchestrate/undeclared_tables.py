@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from delta_engine.actions.policy import matches_any
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, SecurableName, Table, labelled
+from delta_engine.models import QualifiedName, Securable, SecurableName, Table, labelled
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation
 from delta_engine.ownership.recorded import Recorded, table_record
 from delta_engine.state.audits import NO_AUDIT, Audit
@@ -18,7 +18,7 @@ from delta_engine.telemetry.context import command
 
 
 def rows_to_drop(
-    environment: Environment, basis: Observation, applied: Mapping[str, Table]
+    environment: Environment, basis: Observation, applied: Iterable[Securable]
 ) -> Mapping[SecurableName, int | None]:
     """Return the tables that are no longer declared, and everything whose creation is undone.
 
@@ -44,7 +44,7 @@ def rows_to_drop(
 
 
 def undeclared_tables(
-    environment: Environment, models: Sequence[Table], applied: Mapping[str, Table], *, is_partial: bool
+    environment: Environment, models: Sequence[Table], applied: Iterable[Securable], *, is_partial: bool
 ) -> list[Table]:
     """Return the applied models of the project's tables that no model declares, nor renames.
 
@@ -52,7 +52,7 @@ def undeclared_tables(
     """
     declared = {model.key for model in models}
     declared |= {former.key for model in models for former in former_names(model)}
-    left = [table for key, table in applied.items() if key not in declared]
+    left = [model for model in applied if isinstance(model, Table) and model.key not in declared]
     if is_partial:
         left = [table for table in left if table.key in environment.removed]
     return [table for table in left if matches_any(table.qualified_name, environment.owns)]

@@ -17,7 +17,6 @@ from delta_engine.aspects.comparison import Model_co
 from delta_engine.models import (
     PolicyName,
     QualifiedName,
-    SchemaName,
     Securable,
     SecurableName,
     Table,
@@ -355,19 +354,9 @@ def resource_key(name: SecurableName) -> str:
     return f"{name.kind}.{name.key}"
 
 
-def planning_key(name: SecurableName) -> str:
-    """Return the key of a record for the planner: a function may have the name of a table."""
-    return name.key if isinstance(name, QualifiedName | SchemaName) else resource_key(name)
-
-
 def resource_id(name: SecurableName) -> str:
     """Return a name as documents have it; that of a policy begins with the kind and the name of its scope."""
     return name.dotted if isinstance(name, PolicyName) else str(name)
-
-
-def records_of(models: Iterable[_Model]) -> dict[str, Recorded[_Model]]:
-    """Return the records of models that were applied and left nothing else, by the models' keys."""
-    return {model.key: Recorded.of(model) for model in models}
 
 
 def is_unrecorded(record: AnyRecord | None) -> bool:

@@ -38,6 +38,7 @@ from delta_engine.models import (
 from delta_engine.ownership.recorded import Recorded
 from delta_engine.sql.expressions import gives_null_on_purpose, with_column_renamed
 from delta_engine.state.states import RelationKind, TableState
+from tests.builders.deployment import records_of
 from tests.builders.models import catalog_of, orders
 
 ID, AMOUNT = Column("id", "bigint"), Column("amount", "string")
@@ -259,7 +260,7 @@ def test_a_conversion_loses_the_tags_that_its_model_no_longer_has(is_begun: bool
     observed = TableState(columns=(ID, replace(AMOUNT, tags={"pii": "low", "by_hand": "1"}), *begun))
     model = orders(ID, CONVERTED)
     record = Recorded.of(orders(ID, replace(AMOUNT, tags={"pii": "low"})), attempted=(model,))
-    (align,) = TablePlanner().plan([model], catalog_of([model], observed), {model.key: record}).align_tables
+    (align,) = TablePlanner().plan([model], catalog_of([model], observed), {record.key: record}).align_tables
     tags = {action.column: [tag.key for tag in action.entries] for action in align.of_type(SetColumnTags)}
     assert tags == {"delta_engine_new_amount": ["by_hand"]}
     unset = {action.column: action.entries for action in align.of_type(UnsetColumnTags)}
@@ -269,7 +270,7 @@ def test_a_conversion_loses_the_tags_that_its_model_no_longer_has(is_begun: bool
 def test_a_conversion_clears_the_comment_that_its_model_no_longer_has() -> None:
     observed = TableState(columns=(ID, replace(AMOUNT, comment="Text")))
     model = orders(ID, CONVERTED)
-    applied = {model.key: Recorded.of(orders(ID, replace(AMOUNT, comment="Text")))}
+    applied = records_of([orders(ID, replace(AMOUNT, comment="Text"))])
     unmanaged: dict[str, Recorded] = {}
     for records, cleared in ((applied, [("amount", "")]), (unmanaged, [])):
         (align,) = TablePlanner().plan([model], catalog_of([model], observed), records).align_tables
@@ -286,7 +287,7 @@ def test_a_swapped_column_gets_values_from_its_former_column_alone() -> None:
     swapped = TableState(columns=(ID, OLD, Column("amount", "int")))
     model = orders(ID, required)
     record = Recorded.of(orders(ID, AMOUNT), attempted=(model,))
-    (align,) = TablePlanner().plan([model], catalog_of([model], swapped), {model.key: record}).align_tables
+    (align,) = TablePlanner().plan([model], catalog_of([model], swapped), {record.key: record}).align_tables
     assert align.of_type(FillColumn) == ()
     assert [fill.name for fill in align.of_type(FillSwappedColumn)] == ["amount"]
 
@@ -327,7 +328,7 @@ def test_all_columns_of_a_half_done_conversion_are_dropped_with_their_column(
     assert set_aside(TableState(columns=columns), model) == (TableState(columns=columns), {})
     record = Recorded.of(orders(ID, AMOUNT), attempted=(orders(ID, AMOUNT),))
     observed = catalog_of([model], TableState(columns=columns))
-    plan = TablePlanner().plan([model], observed, {model.key: record})
+    plan = TablePlanner().plan([model], observed, {record.key: record})
     assert [drop.observed.key for drop in plan.align_tables[0].of_type(ColumnDrop)] == [
         column.key for column in columns[1:]
     ]
@@ -351,7 +352,7 @@ def test_a_new_column_is_filled_again_after_an_unfinished_run(
     state = catalog_of(
         [model], TableState(columns=(ID, Column("day", "date"), Column("current_day", "date")))
     )
-    plan = TablePlanner(NO_POLICY).plan([model], state, {model.key: record} if record else {})
+    plan = TablePlanner(NO_POLICY).plan([model], state, {record.key: record} if record else {})
     fills = [fill for align in plan.align_tables for fill in align.of_type(FillColumn)]
     assert bool(fills) is is_filled
 

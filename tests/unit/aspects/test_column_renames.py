@@ -15,9 +15,9 @@ from delta_engine.errors import InvalidModelError
 from delta_engine.models import Column, ColumnMask, Part, PrimaryKey, RowFilter, Table
 from delta_engine.ownership.recorded import (
     Recorded,
-    records_of,
 )
 from delta_engine.state.states import CatalogState, TableState
+from tests.builders.deployment import records_of
 from tests.builders.detection import drift_from
 from tests.cases.golden_texts import assert_golden_lines
 from tests.fakes.planning import planned

@@ -12,8 +12,8 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.models import Column
 from delta_engine.orchestrate.importing import as_model
-from delta_engine.ownership.recorded import Recorded
 from delta_engine.validation.validator import PlanValidator
+from tests.builders.deployment import records_of
 from tests.builders.models import ORDERS, catalog_of, observed, orders
 
 SET_BY_PLATFORM = {
@@ -63,7 +63,7 @@ def test_column_mapping_is_imported_where_names_or_the_files_owner_need_it() -> 
 def test_what_was_imported_earlier_and_is_removed_is_not_unset_where_the_platform_holds_it(key: str) -> None:
     former = orders(properties={key: SET_BY_PLATFORM[key]})
     state = observed(properties={**SET_BY_PLATFORM, **CATALOG_MANAGED})
-    plan = TablePlanner().plan([orders()], catalog_of([orders()], state), {former.key: Recorded.of(former)})
+    plan = TablePlanner().plan([orders()], catalog_of([orders()], state), records_of([former]))
     unset = [
         name
         for align in plan.align_tables
@@ -88,7 +88,7 @@ def test_a_declared_property_is_set_changed_and_unset_whatever_its_prefix(key: s
     plan = TablePlanner().plan(
         [orders()],
         catalog_of([orders()], observed(properties={key: "new"})),
-        {model.key: Recorded.of(model)},
+        records_of([model]),
     )
     (removal,) = plan.align_tables[0].of_type(UnsetTableProperties)
     assert removal.entries == ((key, "new"),)

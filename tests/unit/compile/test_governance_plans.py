@@ -20,14 +20,13 @@ from delta_engine.models import (
     PolicyMask,
     PolicyScope,
     Schema,
-    Securable,
     SecurableName,
     Table,
 )
-from delta_engine.ownership.recorded import Recorded, records_of, resource_key
 from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState, function_state_of
 from delta_engine.state.policy_states import ABSENT_POLICY, PolicyState, policy_state_of
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
+from tests.builders.deployment import records_of
 
 HIDE = Function("dev", "gov", "hide", "string", "left(v, 3)", [Parameter("v", "string")])
 PII = AbacPolicy(
@@ -54,10 +53,6 @@ def catalog(
         policies={PII.key: policy},
         **others,
     )
-
-
-def recorded(*models: Securable) -> dict[str, Recorded[Any]]:
-    return {resource_key(model.qualified_name): Recorded.of(model) for model in models}
 
 
 WHOLE = catalog(function_state_of(HIDE), policy_state_of(PII))
@@ -93,7 +88,7 @@ def test_a_schema_that_only_a_function_needs_is_created() -> None:
 
 @pytest.mark.parametrize(("policy", "change"), [(Policy(), Keep), (DROPS, Drop)], ids=["kept", "dropped"])
 def test_what_is_no_longer_declared_is_kept_unless_the_policy_drops_it(policy: Policy, change: Any) -> None:
-    plan = TablePlanner(policy).plan([], WHOLE, recorded(HIDE, PII))
+    plan = TablePlanner(policy).plan([], WHOLE, records_of([HIDE, PII]))
     assert plan.changes == (change(HIDE.qualified_name), change(PII.qualified_name))
 
 
@@ -102,11 +97,11 @@ def test_nothing_that_others_made_is_dropped() -> None:
 
 
 def test_what_is_gone_is_neither_kept_nor_dropped() -> None:
-    assert TablePlanner(DROPS).plan([], catalog(), recorded(HIDE, PII)) == TablePlan()
+    assert TablePlanner(DROPS).plan([], catalog(), records_of([HIDE, PII])) == TablePlan()
 
 
 def test_an_undo_drops_what_the_run_created_and_nothing_else() -> None:
-    records = recorded(HIDE, PII)
+    records = records_of([HIDE, PII])
     removed: dict[SecurableName, int | None] = {PII.qualified_name: 0}
     plan = TablePlanner(DROPS).plan([], WHOLE, records, removed, undoes=True)
     assert plan.changes == (
@@ -117,7 +112,7 @@ def test_an_undo_drops_what_the_run_created_and_nothing_else() -> None:
 
 def test_a_table_may_have_the_name_of_a_function() -> None:
     table, changed = TABLE_OF_THE_SAME_NAME, replace(HIDE, body="v")
-    records = {**records_of([table]), **recorded(HIDE)}
+    records = records_of([table, HIDE])
     plan = TablePlanner().plan([table, changed], catalog(function_state_of(HIDE)), records)
     assert [(type(change), change.name.kind) for change in plan.changes] == [
         (Create, "table"),

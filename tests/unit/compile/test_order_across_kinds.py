@@ -26,10 +26,11 @@ from delta_engine.models import (
     Using,
 )
 from delta_engine.models.types import AtomicType
-from delta_engine.ownership.recorded import Recorded, resource_key
+from delta_engine.ownership.recorded import resource_key
 from delta_engine.state.function_states import ABSENT_FUNCTION, function_state_of
 from delta_engine.state.policy_states import ABSENT_POLICY, policy_state_of
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, state_of
+from tests.builders.deployment import records_of
 from tests.fakes.planning import compiled
 
 HIDE = Function("dev", "gov", "hide", "string", "left(v, 3)", [Parameter("v", "string")])
@@ -74,11 +75,7 @@ def compiled_from(before: Sequence[Any], after: Sequence[Any]) -> CompiledPlan:
 
 
 def plan_from(before: Sequence[Any], after: Sequence[Any]) -> TablePlan:
-    records = {
-        model.key if isinstance(model, Table) else resource_key(model.qualified_name): Recorded.of(model)
-        for model in before
-    }
-    return TablePlanner(DROPS).plan(after, catalog(before, after), records)
+    return TablePlanner(DROPS).plan(after, catalog(before, after), records_of(before))
 
 
 def short(plan: CompiledPlan) -> list[str]:
@@ -175,7 +172,7 @@ def test_a_function_is_dropped_after_everything_that_used_it() -> None:
 def test_the_policy_of_a_dropped_table_goes_with_it() -> None:
     own = replace(PII, scope=PolicyScope("table", "dev.silver.orders"))
     before = [HIDE, orders(), own]
-    records = {resource_key(own.qualified_name): Recorded.of(own)}
+    records = records_of([own])
     state = catalog(before, [])
     plan = TablePlanner(DROPS).plan([HIDE], state, records, {orders().qualified_name: 1})
     assert [step.statements == () for step in compiled(plan).steps] == [False, True]
@@ -274,7 +271,7 @@ def test_rights_to_read_go_before_values_are_computed() -> None:
     plan = plan_from([orders(REGION, grants=read)], [filled])
     schema = Schema("dev", "silver", grants=read)
     held = CatalogState(tables={}, schema_states={"dev.silver": SchemaState(grants=read)})
-    revoked = TablePlanner().plan([Schema("dev", "silver")], held, {schema.key: Recorded.of(schema)})
+    revoked = TablePlanner().plan([Schema("dev", "silver")], held, records_of([schema]))
     first_words = [text.split()[0] for text in short(compiled(TablePlan((*revoked.changes, *plan.changes))))]
     assert first_words[: first_words.index("UPDATE")].count("REVOKE") == 2
 
@@ -307,7 +304,7 @@ def test_rights_to_read_a_schema_come_after_protection_and_go_before_it_is_weake
         "GRANT SELECT ON SCHEMA dev.silver TO bob",
     ]
     held = CatalogState(tables={}, schema_states={"dev.silver": SchemaState(grants=schema.grants)})
-    revoked = TablePlanner().plan([closed], held, {schema.key: Recorded.of(schema)})
+    revoked = TablePlanner().plan([closed], held, records_of([schema]))
     weakened = plan_from([HIDE, orders(MASKED)], [HIDE, orders()])
     assert short(compiled(TablePlan((*revoked.changes, *weakened.changes)))) == [
         "REVOKE SELECT ON SCHEMA dev.silver FROM bob",

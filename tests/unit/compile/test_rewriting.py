@@ -36,7 +36,7 @@ POLICY = Policy(allow=(Allowance(DestructiveKind.REWRITE_TABLE),))
 
 
 def refusals(observed: TableState, model: Table = MODEL, record: Recorded | None = None) -> list[str]:
-    records = {model.key: record} if record else {}
+    records = {record.key: record} if record else {}
     plan = TablePlanner(POLICY).plan([model], catalog_of([model], observed), records)
     return [refusal.reason for refusal in PlanValidator(POLICY).plan_violations(plan)]
 
@@ -102,7 +102,7 @@ def test_a_part_of_a_table_is_not_rewritten() -> None:
 def test_an_unfinished_rewrite_is_verified_by_the_next_run() -> None:
     record = Recorded.of(orders(ID, DAY), attempted=(MODEL,))
     state = replace(PLAIN, columns=(replace(ID, is_nullable=True), DAY), partitioned_by=("day",))
-    plan = TablePlanner(POLICY).plan([MODEL], catalog_of([MODEL], state), {MODEL.key: record})
+    plan = TablePlanner(POLICY).plan([MODEL], catalog_of([MODEL], state), {record.key: record})
     (align,) = plan.align_tables
     assert align.of_type(VerifyRewrite)
     assert not align.of_type(RewriteTable)
@@ -131,6 +131,6 @@ def test_an_unfinished_rewrite_is_verified_under_the_names_that_it_knew() -> Non
     model = orders(ID, Column("date", "date", renamed_from="day"), NOTE, partitioned_by=["date"])
     record = Recorded.of(orders(ID, DAY), attempted=(MODEL,))
     state = replace(PLAIN, partitioned_by=("day",), table_properties={"delta.columnMapping.mode": "name"})
-    plan = TablePlanner(POLICY).plan([model], catalog_of([model], state), {MODEL.key: record})
+    plan = TablePlanner(POLICY).plan([model], catalog_of([model], state), {record.key: record})
     (verified,) = plan.align_tables[0].of_type(VerifyRewrite)
     assert [name for name, _ in verified.columns] == ["id", "day"]

@@ -8,8 +8,7 @@ from delta_engine.actions.policy import NO_POLICY, Policy, Removed
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.codec import decode_state, encode_state
 from delta_engine.deployment.recorded_models import (
-    other_records,
-    table_records,
+    model_records,
     under_new_names,
     without_done_renames,
 )
@@ -31,7 +30,7 @@ def test_foreign_keys_name_a_table_as_it_is_called_by_now() -> None:
     parent = replace(MODEL, primary_key=PrimaryKey(["id"]), foreign_keys=(replace(keys[0], name="itself"),))
     name = QualifiedName("dev", "silver", "sales")
     state = with_new_name(deployment_state(parent, child), ORDERS, name)
-    declared_models = [record.declared for record in table_records(state).values()]
+    declared_models = [record.declared for record in model_records(state).values()]
     assert [key.references for model in declared_models if model for key in model.foreign_keys] == [
         str(name),
         str(name),
@@ -68,7 +67,7 @@ VIEWS = deployment_state().with_resources(
 def test_a_view_that_is_to_be_renamed_is_planned_and_compared_by_its_record() -> None:
     pending = replace(view_state_of(REVENUE), former_name=REVENUE.qualified_name)
     observed = CatalogState(tables={}, views={INCOME.key: pending})
-    records = under_new_names(other_records(VIEWS), [INCOME], observed)
+    records = under_new_names(model_records(VIEWS), [INCOME], observed)
     assert records["view.dev.gold.income"].declared == replace(INCOME, renamed_from=())
     planner = TablePlanner(Policy(removed_views=Removed.DROP))
     plan = planner.plan([INCOME], observed, records)

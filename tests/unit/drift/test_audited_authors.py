@@ -15,14 +15,11 @@ from delta_engine.drift.drifted_resources import Attribution, DriftFacts
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import StatementError
 from delta_engine.models import Table
-from delta_engine.ownership.recorded import (
-    records_of,
-)
 from delta_engine.report.drift_text import drift_text
 from delta_engine.report.pages import drift_html
 from delta_engine.state.states import ABSENT, CatalogState, TableState, state_of
 from delta_engine.state.table_queries import AuditEvent, SqlAuditLogReader
-from tests.builders.deployment import NOON, deployment_state
+from tests.builders.deployment import NOON, deployment_state, records_of
 from tests.builders.detection import LATER, MODEL, compare
 from tests.builders.models import ORDERS
 from tests.fakes.recorded_catalog import RecordedRunner

@@ -23,14 +23,13 @@ from delta_engine.ownership.recorded import (
     Kept,
     RecordedDifference,
     Status,
-    records_of,
     resource_key,
 )
 from delta_engine.report.drift_text import drift_text
 from delta_engine.state.audits import Audit
 from delta_engine.state.states import ABSENT, CatalogState, state_of
 from delta_engine.state.table_queries import Commit
-from tests.builders.deployment import NOON, applied, deployment_state
+from tests.builders.deployment import NOON, applied, deployment_state, records_of
 from tests.builders.detection import (
     AS_APPLIED,
     LATER,
@@ -234,7 +233,9 @@ def test_a_known_table_is_not_unmanaged() -> None:
     names = [QualifiedName("dev", "silver", name) for name in ("mine", "theirs")]
     audits = {names[1].key: Audit(created_at=datetime(2026, 1, 2, tzinfo=timezone.utc), created_by="charlie")}
     snapshot = CatalogState(tables={}, other_tables=tuple(names), audits=audits)
-    ((name, classified),) = DriftDetector(DriftPolicy()).unmanaged(snapshot, {names[0].key}, now=LATER)
+    ((name, classified),) = DriftDetector(DriftPolicy()).unmanaged(
+        snapshot, {resource_key(names[0])}, now=LATER
+    )
     assert name == names[1]
     assert classified.finding.changed is not None
     assert (classified.finding.changed.who, classified.finding.kind) == ("charlie", DriftKind.UNMANAGED)

@@ -28,10 +28,9 @@ from delta_engine.orchestrate.planning import draft_sync
 from delta_engine.orchestrate.runs import Environment
 from delta_engine.ownership.recorded import (
     Kept,
-    records_of,
 )
 from delta_engine.state.states import ABSENT, CatalogState
-from tests.builders.deployment import deployment_state
+from tests.builders.deployment import deployment_state, records_of
 from tests.builders.detection import (
     LATER,
     MODEL,

@@ -17,7 +17,7 @@ from delta_engine.drift.renames import (
     taken_renames,
 )
 from delta_engine.models import Column, QualifiedName, Table
-from delta_engine.ownership.recorded import Recorded
+from delta_engine.ownership.recorded import Recorded, resource_key
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders.deployment import deployment_state
 from tests.builders.detection import MODEL, RENAMED, FakeHistory, FakeVersions, commit, detect, kinds
@@ -123,7 +123,7 @@ def test_a_refusal_says_what_is_absent_and_what_is_gone() -> None:
 def test_a_model_with_both_names_has_not_taken_the_rename() -> None:
     drifted = renamed(RENAMED, ("name", "full_name"))
     taken = taken_renames([replace(MODEL, columns=(ID, FULL_NAME))], [drifted])
-    assert taken[MODEL.key].columns == {"name": "full_name"}
+    assert taken[resource_key(ORDERS)].columns == {"name": "full_name"}
     assert taken_renames([replace(MODEL, columns=(ID, NAME, FULL_NAME))], [drifted]) == {}
 
 
@@ -141,7 +141,7 @@ def test_only_renames_are_ignored_renames() -> None:
         ignored: ignored_renames([renamed(commented, ("name", "full_name"), ignored=ignored)])
         for ignored in ("column_renamed", "table_comment")
     }
-    assert by_name == {"column_renamed": {MODEL.key}, "table_comment": frozenset()}
+    assert by_name == {"column_renamed": {resource_key(ORDERS)}, "table_comment": frozenset()}
 
 
 def test_a_declared_rename_that_is_done_is_no_longer_one() -> None:
@@ -166,5 +166,7 @@ def test_all_of_a_record_has_the_new_name_of_its_table() -> None:
     old = replace(MODEL, table_name="former")
     record = Recorded.of(old, baseline=old)
     renamed_table = CatalogState(tables={ORDERS.key: replace(RENAMED, former_name=former)})
-    renamed_record = under_new_names({former.key: record}, [MODEL], renamed_table)[ORDERS.key]
+    renamed_record = under_new_names({resource_key(former): record}, [MODEL], renamed_table)[
+        resource_key(ORDERS)
+    ]
     assert renamed_record == Recorded.of(MODEL, baseline=MODEL)

@@ -16,7 +16,7 @@ from delta_engine.deployment.document import (
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.recorded_models import (
     declared_by,
-    table_records,
+    model_records,
 )
 from delta_engine.deployment.resources import (
     applied_plain,
@@ -173,7 +173,7 @@ def test_what_was_never_applied_says_nothing_about_drift() -> None:
     failed = unfinished(ORDERS, Failure(Status.FAILED, "refused"), attempted=(), earlier=None)
     state = deployment_state().with_resources({KEY: failed})
     assert with_orders(state, ABSENT) is state
-    assert declared_by(table_records(state)) == {}
+    assert declared_by(model_records(state)) == {}
 
 
 def resource_with(state: DeploymentState, **changes: Any) -> AnyRecord:
@@ -255,7 +255,7 @@ def test_resources_are_forgotten_and_renamed() -> None:
     resource = renamed.resources["table.dev.gold.orders2"]
     assert list(renamed.resources) == ["table.dev.gold.orders2"]
     assert (str(resource.name), resource.dependencies) == ("dev.gold.Orders2", ("schema.dev.gold",))
-    (model,) = declared_by(table_records(renamed)).values()
+    (model,) = declared_by(model_records(renamed)).values()
     assert model.qualified_name == new
     assert resource.config_checksum != state.resources[KEY].config_checksum
     with pytest.raises(StateMismatchError, match=r"no table dev\.silver\.orders"):

@@ -9,7 +9,7 @@ import pytest
 
 from delta_engine.deployment.codec import decode_state, encode_state
 from delta_engine.deployment.definitions import define, kept
-from delta_engine.deployment.recorded_models import table_records
+from delta_engine.deployment.recorded_models import model_records
 from delta_engine.deployment.resources import unapplied, unfinished, unmanaged_table
 from delta_engine.models import Column, SchemaName, Table
 from delta_engine.models.open_struct import canonical_checksum
@@ -106,7 +106,7 @@ def test_no_model_is_read_from_a_document_before_it_is_asked_for() -> None:
     state = decode_state(data, environment="test", where="here")[0]
     assert [record.status for record in state.resources.values()] == [Status.HEALTHY]
     assert encode_state(state) == data
-    (record,) = table_records(state).values()
+    (record,) = model_records(state).values()
     with pytest.raises(ValueError, match="a part of a newer engine"):
         assert record.declared
 

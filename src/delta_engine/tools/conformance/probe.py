@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from delta_engine.aspects import KINDS
 from delta_engine.backends.capabilities import Feature
 from delta_engine.errors import StatementError
+from delta_engine.models import Securable
 from delta_engine.tools.conformance.report import ErrorForm, Holds
 from delta_engine.tools.conformance.rounds import Rounds
 from delta_engine.tools.conformance.statement_log import error_form
@@ -25,6 +27,36 @@ class Probe:
     assumption: str
     ask: Callable[[Rounds], Answer]
     needs: tuple[Feature, ...] = ()
+
+
+def of_scratch(
+    model_type: type[Securable], name: str = ""
+) -> Callable[[Callable[[Rounds, Any, Any], Answer]], Callable[[Rounds], Answer]]:
+    """Let a probe ask about a scratch securable, as its group declared it last and as it was read last.
+
+    Without one that exists, the probe cannot tell.
+
+    Args:
+        name: its name without the prefix of the run; by default, any is taken.
+    """
+    word = next(kind.word for kind in KINDS if kind.model is model_type)
+
+    def made(ask: Callable[[Rounds, Any, Any], Answer]) -> Callable[[Rounds], Answer]:
+        def asked(rounds: Rounds) -> Answer:
+            key, read = rounds.objects.place.qualified(name).key, rounds.reader.snapshot([])
+            declared = (
+                model for walk in rounds.walks for step in walk.group.steps for model in step.governance
+            )
+            of_type = [model for model in declared if isinstance(model, model_type)]
+            for model in reversed(of_type):
+                state = read.of(model.qualified_name)
+                if state is not None and state.exists and (not name or model.key == key):
+                    return ask(rounds, model, state)
+            return Holds.CANNOT_TELL, [f"there is no scratch {word}"]
+
+        return asked
+
+    return made
 
 
 def attempted(rounds: Rounds, sql: str) -> ErrorForm | None:

@@ -35,13 +35,14 @@ from delta_engine.sql.governance import (
 from delta_engine.sql.policies import sql_create_policy, sql_describe_policy
 from delta_engine.sql.tag_conditions import is_same_condition
 from delta_engine.sql.text import quote_ident
+from delta_engine.state.function_states import FunctionState
 from delta_engine.state.policy_states import PolicyState
 from delta_engine.state.table_queries import Commit
 from delta_engine.state.unity_catalog.described_details import DescribedDetailsReader
 from delta_engine.state.unity_catalog.details import TableDetails
 from delta_engine.state.unity_catalog.information_schema import TABLE_PRIVILEGES, SystemView, by_table
 from delta_engine.state.unity_catalog.policy_descriptions import described_policy
-from delta_engine.tools.conformance.probe import Answer, Probe, attempted, described
+from delta_engine.tools.conformance.probe import Answer, Probe, attempted, described, of_scratch
 from delta_engine.tools.conformance.report import ErrorForm, Holds
 from delta_engine.tools.conformance.rounds import Rounds
 from delta_engine.tools.conformance.scratch_tables import TAGGED_COLUMN, scratch_table
@@ -257,53 +258,26 @@ def _effective_policies(rounds: Rounds) -> Answer:
     return holds, [f"policies that reach a scratch table: {len(policies)}"]
 
 
-def _scratch_function(rounds: Rounds, name: str) -> Function | None:
-    """Return the model of a scratch function as its group's last step declared it; None unless it exists."""
-    functions = rounds.reader.snapshot([]).functions
-    models = (model for walk in rounds.walks for step in walk.group.steps for model in step.governance)
-    key = rounds.objects.place.qualified(name).key
-    declared = [model for model in models if isinstance(model, Function) and model.key == key]
-    exists = key in functions and functions[key].exists
-    return declared[-1] if declared and exists else None
-
-
-def _scratch_policy(rounds: Rounds) -> AbacPolicy | None:
-    policies = rounds.reader.snapshot([]).policies
-    models = (model for walk in rounds.walks for step in walk.group.steps for model in step.governance)
-    declared = [model for model in models if isinstance(model, AbacPolicy)]
-    present = [model for model in declared if model.key in policies and policies[model.key].exists]
-    return present[-1] if present else None
-
-
-_NO_FUNCTION: Final = "there is no scratch function"
-_NO_POLICY: Final = "there is no scratch policy"
-
-
-def _replaced_function(rounds: Rounds) -> Answer:
+@of_scratch(Function, "masked")
+def _replaced_function(rounds: Rounds, function: Function, _state: FunctionState) -> Answer:
     """Grant EXECUTE, replace the function by itself, and read its grants."""
-    function, user = _scratch_function(rounds, "masked"), rounds.objects.place.user
-    if function is None:
-        return Holds.CANNOT_TELL, [_NO_FUNCTION]
-    securable, run = function_securable(function.qualified_name), rounds.backend.runner.run
+    user, run = rounds.objects.place.user, rounds.backend.runner.run
+    securable = function_securable(function.qualified_name)
     run(sql_grant(securable, ["EXECUTE"], user))
     run(sql_create_function(function, replaces=True))
     left = [row for row in run(sql_show_grants(securable)) if "EXECUTE" in map(str, row.values())]
     return Holds.YES if left else Holds.NO, [f"grants of EXECUTE after CREATE OR REPLACE: {len(left)}"]
 
 
-def _owned_function(rounds: Rounds) -> Answer:
-    function = _scratch_function(rounds, "masked")
-    if function is None:
-        return Holds.CANNOT_TELL, [_NO_FUNCTION]
+@of_scratch(Function, "masked")
+def _owned_function(rounds: Rounds, function: Function, _state: FunctionState) -> Answer:
     sql = sql_set_owner(function_securable(function.qualified_name), rounds.objects.place.user)
     refusal = attempted(rounds, sql)
     return Holds.NO if refusal else Holds.YES, [f"ALTER FUNCTION … OWNER TO: {described(refusal)}"]
 
 
-def _tagged_function(rounds: Rounds) -> Answer:
-    function = _scratch_function(rounds, "masked")
-    if function is None:
-        return Holds.CANNOT_TELL, [_NO_FUNCTION]
+@of_scratch(Function, "masked")
+def _tagged_function(rounds: Rounds, function: Function, _state: FunctionState) -> Answer:
     tag = rounds.objects.place.tag
     set_tag = attempted(rounds, sql_set_function_tag(function.qualified_name, tag, "it's"))
     findings = [f"SET TAG ON FUNCTION: {described(set_tag)}"]
@@ -313,11 +287,9 @@ def _tagged_function(rounds: Rounds) -> Answer:
     return Holds.NO if set_tag else Holds.YES, findings
 
 
-def _described_policy(rounds: Rounds) -> Answer:
+@of_scratch(AbacPolicy)
+def _described_policy(rounds: Rounds, policy: AbacPolicy, _state: PolicyState) -> Answer:
     """Compare the description of a policy with its model, and name the titles that the platform shows."""
-    policy = _scratch_policy(rounds)
-    if policy is None:
-        return Holds.CANNOT_TELL, [_NO_POLICY]
     rows = rounds.backend.runner.run(sql_describe_policy(policy.qualified_name))
     titles = sorted(str(next(iter(row.values()), "")).strip() for row in rows)
     findings = [f"titles: {', '.join(titles)}"]
@@ -331,12 +303,12 @@ def _described_policy(rounds: Rounds) -> Answer:
     return Holds.YES if is_same and described else Holds.NO, findings
 
 
-def _filter_and_policy(rounds: Rounds) -> Answer:
+@of_scratch(AbacPolicy)
+def _filter_and_policy(rounds: Rounds, _policy: AbacPolicy, _state: PolicyState) -> Answer:
     """Let a row filter and a policy of the same function and argument meet on a table, and query it."""
-    policy = _scratch_policy(rounds)
     tables = rounds.reader.existing([rounds.objects.place.qualified("policed")])
-    if policy is None or not tables:
-        return Holds.CANNOT_TELL, [_NO_POLICY]
+    if not tables:
+        return Holds.CANNOT_TELL, ["there is no scratch policy"]
     table = rounds.backend.addressing.table(tables[0])
     region = rounds.objects.place.qualified("region")
     for sql in (
@@ -348,10 +320,8 @@ def _filter_and_policy(rounds: Rounds) -> Answer:
     return Holds.NO if refusal else Holds.YES, [f"a query of the table: {described(refusal)}"]
 
 
-def _unknown_principal(rounds: Rounds) -> Answer:
-    policy = _scratch_policy(rounds)
-    if policy is None:
-        return Holds.CANNOT_TELL, [_NO_POLICY]
+@of_scratch(AbacPolicy)
+def _unknown_principal(rounds: Rounds, policy: AbacPolicy, _state: PolicyState) -> Answer:
     stranger = replace(policy, to=(f"{rounds.objects.place.missing_catalog}_group",))
     refusal = attempted(rounds, sql_create_policy(stranger, replaces=True))
     return Holds.YES if refusal else Holds.NO, [f"TO an unknown group: {described(refusal)}"]

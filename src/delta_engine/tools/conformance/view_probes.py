@@ -15,31 +15,19 @@ from delta_engine.sql.view_queries import is_same_query, without_names
 from delta_engine.sql.views import sql_alter_view_query, sql_create_view, sql_describe_query
 from delta_engine.state.view_descriptions import read_view
 from delta_engine.state.view_states import ViewState
-from delta_engine.tools.conformance.probe import Answer, Probe, attempted, described
+from delta_engine.tools.conformance.probe import Answer, Probe, attempted, described, of_scratch
 from delta_engine.tools.conformance.report import Holds
 from delta_engine.tools.conformance.rounds import Rounds
 from delta_engine.tools.conformance.scratch_tables import scratch_view
 from delta_engine.tools.conformance.statement_log import error_form
 
-_NO_VIEW: Final = "there is no scratch view"
 _KEPT: Final = frozenset({"query", "schema_mode", "comment", "owner", "grants"})
 """What the documentation or Spark says that a view keeps when its query changes."""
 
 
-def _scratch_view(rounds: Rounds, name: str) -> tuple[View, ViewState] | None:
-    """Return a scratch view as its group's last step declared it, and as it was read last; None for a missing one."""
-    views, key = rounds.reader.snapshot([]).views, rounds.objects.place.qualified(name).key
-    models = (model for walk in rounds.walks for step in walk.group.steps for model in step.governance)
-    declared = [model for model in models if isinstance(model, View) and model.key == key]
-    return (declared[-1], views[key]) if declared and key in views and views[key].exists else None
-
-
-def _altered(rounds: Rounds) -> Answer:
+@of_scratch(View, "view_rights")
+def _altered(rounds: Rounds, view: View, before: ViewState) -> Answer:
     """Set the query of a view that has everything again, and compare the view before and after."""
-    scratch = _scratch_view(rounds, "view_rights")
-    if scratch is None:
-        return Holds.CANNOT_TELL, [_NO_VIEW]
-    view, before = scratch
     rounds.backend.runner.run(sql_alter_view_query(view.qualified_name, view.query))
     after = rounds.backend.reader.snapshot_directly([], [view]).views[view.key]
     lost = [field.name for field in fields(ViewState) if field.compare and _differ(before, after, field.name)]
@@ -51,12 +39,10 @@ def _differ(before: ViewState, after: ViewState, field: str) -> bool:
     return bool(getattr(before, field) != getattr(after, field))
 
 
-def _inherited(rounds: Rounds) -> Answer:
+@of_scratch(View, "view")
+def _inherited(rounds: Rounds, _view: View, state: ViewState) -> Answer:
     """Read the comments of a view that returns every column of a table."""
-    scratch = _scratch_view(rounds, "view")
-    if scratch is None:
-        return Holds.CANNOT_TELL, [_NO_VIEW]
-    shown = {column.key: column.comment for column in scratch[1].columns}
+    shown = {column.key: column.comment for column in state.columns}
     tables = (table for walk in rounds.walks for step in walk.group.steps for table in step.tables)
     below = [table for table in tables if table.key == rounds.objects.place.qualified("viewed").key]
     comments = {column.key: column.comment for column in below[-1].columns if column.comment}
@@ -64,19 +50,18 @@ def _inherited(rounds: Rounds) -> Answer:
     return Holds.YES if comments.items() <= shown.items() else Holds.NO, findings
 
 
-def _by_position(rounds: Rounds) -> Answer:
+@of_scratch(View, "view")
+def _by_position(rounds: Rounds, view: View, _state: ViewState) -> Answer:
     """Let a view read by position, rename a column below it, and query it."""
-    scratch = _scratch_view(rounds, "view")
     tables = rounds.reader.existing([rounds.objects.place.qualified("viewed")])
-    if scratch is None or not tables:
-        return Holds.CANNOT_TELL, [_NO_VIEW]
-    view = scratch[0].qualified_name
+    if not tables:
+        return Holds.CANNOT_TELL, ["there is no table below the scratch view"]
     bridged = without_names(f"SELECT key FROM {tables[0]}", tables[0], ("key", "label", "more"))
     if bridged is None:
         return Holds.CANNOT_TELL, ["the query cannot read by position"]
-    table, name = rounds.backend.addressing.table(tables[0]), sql_path(view.parts)
+    table, name = rounds.backend.addressing.table(tables[0]), sql_path(view.qualified_name.parts)
     statements = (
-        sql_alter_view_query(view, bridged),
+        sql_alter_view_query(view.qualified_name, bridged),
         f"SELECT * FROM {name}",
         f"ALTER TABLE {table} RENAME COLUMN `id` TO `key`",
         f"SELECT * FROM {name}",
@@ -105,12 +90,9 @@ def _evolving_list(rounds: Rounds) -> Answer:
     return Holds.YES if is_kept else Holds.NO, findings
 
 
-def _two_descriptions(rounds: Rounds) -> Answer:
+@of_scratch(View, "view_comments")
+def _two_descriptions(rounds: Rounds, view: View, planned: ViewState) -> Answer:
     """Compare how a view was read last, from `information_schema` and its listing, with how it describes itself."""
-    scratch = _scratch_view(rounds, "view_comments")
-    if scratch is None:
-        return Holds.CANNOT_TELL, [_NO_VIEW]
-    view, planned = scratch
     lines = [*_contradictions(planned, read_view(rounds.backend.runner, view.qualified_name))]
     return Holds.NO if lines else Holds.YES, lines or ["both agree"]
 
@@ -125,12 +107,10 @@ def _contradictions(planned: ViewState, applied: ViewState) -> Iterator[str]:
         yield "its schema mode is not shown"
 
 
-def _described_query(rounds: Rounds) -> Answer:
+@of_scratch(View, "view")
+def _described_query(rounds: Rounds, view: View, _state: ViewState) -> Answer:
     """Describe a query that returns two columns of one name, and one that reads a column which is missing."""
-    scratch = _scratch_view(rounds, "view")
-    if scratch is None:
-        return Holds.CANNOT_TELL, [_NO_VIEW]
-    name, run = sql_path(scratch[0].qualified_name.parts), rounds.backend.runner.run
+    name, run = sql_path(view.qualified_name.parts), rounds.backend.runner.run
     try:
         rows = run(sql_describe_query(f"SELECT 1 AS a, v.*, 2 AS a FROM {name} AS v"))
     except StatementError as error:
