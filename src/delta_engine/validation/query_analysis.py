@@ -55,7 +55,8 @@ class QueryAnalysis:
         """Return why the platform refuses queries of a plan, and warnings about those that it could not judge."""
         refusals: list[RefusedError] = []
         warnings: list[str] = []
-        for asked, problem in query_each(self._problem, _asked(plan, models, observed), self.parallelism):
+        queries = [*_asked(plan, models, observed)] if view_changes(plan) else []
+        for asked, problem in query_each(self._problem, queries, self.parallelism) if queries else ():
             if isinstance(problem, str):
                 warnings.append(f"view {asked.view.qualified_name}: {problem}")
             elif problem is not None:

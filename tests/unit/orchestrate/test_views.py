@@ -501,6 +501,26 @@ def test_a_view_with_a_hidden_query_changes_in_an_order_in_which_it_always_works
     require_nothing_to_do(project)
 
 
+@pytest.mark.long
+def test_a_killed_run_over_a_hidden_query_is_continued_in_an_order_in_which_the_view_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine
+) -> None:
+    for place in count(1):
+        project = declared(CatalogProject(tmp_path / f"killed at {place}", monkeypatch, delta_engine))
+        project.sync()
+        hide_query(project)
+        declare(project, STEPS["all at once"])
+        with monkeypatch.context() as patched:
+            broken = watch(project.catalog, patched)
+            if not is_killed(project, monkeypatch, place, f"sync --yes {CONSENTS}"):
+                break
+            project.sync(CONSENTS)
+        assert broken == [], place
+        require_everything(project.catalog)
+        require_nothing_to_do(project)
+    assert place > 3
+
+
 def test_a_partial_run_breaks_no_view_with_a_hidden_query_that_it_leaves_out(project: CatalogProject) -> None:
     project.sync()
     hide_query(project)
