@@ -6,6 +6,7 @@ It judges nothing: what cannot be filled in stays, for `bundle_checks` to find.
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,13 @@ def load(root: Path) -> dict[str, Any]:
 
 def read(path: Path) -> dict[str, Any]:
     """Return one YAML document; a key that is there twice is an error."""
-    document: dict[str, Any] = YAML(typ="safe", pure=True).load(path.read_text("utf-8"))
+    return deepcopy(_parsed(path.read_text("utf-8")))
+
+
+@cache
+def _parsed(text: str) -> dict[str, Any]:
+    """Return the data of a text; copies of the bundle differ in one file."""
+    document: dict[str, Any] = YAML(typ="safe", pure=True).load(text)
     return document
 
 

@@ -91,6 +91,7 @@ def reads(expression: str, path: Sequence[str]) -> bool:
     )
 
 
+@lru_cache(_CACHE_SIZE)
 def expression_problem(expression: str) -> str | None:
     """Return why an expression cannot compute the same value from a single row each time; None if it can.
 
@@ -103,6 +104,7 @@ def expression_problem(expression: str) -> str | None:
     return problem
 
 
+@lru_cache(_CACHE_SIZE)
 def row_problem(expression: str) -> str | None:
     """Return why an expression cannot compute a value from a single row; None if it can.
 
@@ -130,6 +132,7 @@ def row_problem(expression: str) -> str | None:
     return "holds a *" if tree.find(exp.Star) else None
 
 
+@lru_cache(_CACHE_SIZE)
 def generation_problem(expression: str) -> str | None:
     """Return why an expression cannot generate a column's values; None if it can.
 
@@ -141,6 +144,7 @@ def generation_problem(expression: str) -> str | None:
     return problem
 
 
+@lru_cache(_CACHE_SIZE)
 def condition_problem(expression: str) -> str | None:
     """Return why an expression cannot be a condition on rows; None if it can."""
     from sqlglot import exp
@@ -212,7 +216,7 @@ def _normal_form(expression: str) -> str:
     if tree is None:
         return with_portable_literals(expression).strip()
     try:
-        plain = tree.unnest()
+        plain = tree.copy().unnest()
         for parentheses in list(plain.find_all(exp.Paren)):
             parentheses.replace(parentheses.this)
         for node in plain.walk():
@@ -231,6 +235,7 @@ def _normal_form(expression: str) -> str:
         return with_portable_literals(expression).strip()
 
 
+@lru_cache(16)  # several questions about one expression follow each other
 def _parsed(expression: str) -> exp.Condition | None:
     from sqlglot import exp, parse_one
     from sqlglot.errors import SqlglotError

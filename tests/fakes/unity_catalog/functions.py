@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -95,7 +96,8 @@ def _called(
     is_fit = len(values) == len(state.parameters)
     require(is_fit, "WRONG_NUM_ARGS.WITHOUT_SUGGESTION", f"{name} takes {len(state.parameters)} arguments")
     if state.language is FunctionLanguage.PYTHON:  # opaque: the body and the arguments say what comes out
-        return exp.Anonymous(this="python", expressions=[exp.Literal.string(state.body), *values])
+        body = exp.Literal.string(state.body)
+        return exp.Anonymous(this="python", expressions=[body, *(value.copy() for value in values)])
     given = dict(zip((parameter.key for parameter in state.parameters), values, strict=True))
 
     def inlined(node: exp.Expr) -> exp.Expr:
@@ -117,6 +119,7 @@ def _called(
     return _tree(str(state.body)).transform(inlined)
 
 
+@lru_cache(4096)
 def _tree(sql: str) -> exp.Expr:
     try:
         return sqlglot.parse_one(sql, dialect=databricks_dialect())

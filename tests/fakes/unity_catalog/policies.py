@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -150,13 +151,17 @@ def check(policy: Policy) -> None:
 
 def holds(condition: str, tags: Tags) -> bool:
     """Whether a condition on tags holds; refuses one that is no such condition."""
-    return _holds(sqlglot.parse_one(condition, dialect="databricks"), tags)
+    return _holds(_tree(condition), tags)
 
 
 def tags_in(condition: str) -> set[str]:
     """Return the keys of the tags that a condition names."""
-    tree = sqlglot.parse_one(condition, dialect="databricks")
-    return {call.expressions[0].name for call in tree.find_all(exp.Anonymous)}
+    return {call.expressions[0].name for call in _tree(condition).find_all(exp.Anonymous)}
+
+
+@lru_cache(4096)
+def _tree(condition: str) -> exp.Expr:
+    return sqlglot.parse_one(condition, dialect="databricks")
 
 
 def _holds(node: exp.Expr, tags: Tags) -> bool:
