@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from delta_engine.models.types import (
     AtomicType,
@@ -27,23 +27,28 @@ from delta_engine.models.types import (
 
 Path: TypeAlias = tuple[str, ...]
 
+_Side = TypeVar("_Side")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FieldPair:
-    """A struct field, at `path`, that differs in comment or nullability, or that one side lacks (None)."""
+class _Pair(Generic[_Side]):
+    """What two types have at a path inside both."""
 
     path: Path
-    desired: StructField | None
-    observed: StructField | None
+    desired: _Side
+    observed: _Side
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TypePair:
+class FieldPair(_Pair[StructField | None]):
+    """A struct field that differs in comment or nullability, or that one side lacks (None)."""
+
+    __slots__ = ()
+
+
+class TypePair(_Pair[DataType]):
     """A place where two types differ and have no fields in common; an empty path stands for the whole type."""
 
-    path: Path
-    desired: DataType
-    observed: DataType
+    __slots__ = ()
 
 
 def type_differences(observed: DataType, desired: DataType) -> Iterator[FieldPair | TypePair]:
