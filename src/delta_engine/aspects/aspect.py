@@ -262,6 +262,23 @@ class ValueAction(Action, Generic[_Desired, _Observed]):
         return self.desired == self.observed
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnValueAction(Action, Generic[_Desired, _Observed]):
+    """The same for a value of the column with a name."""
+
+    name: str
+    desired: _Desired
+    observed: _Observed
+
+    def __post_init__(self) -> None:
+        if self.is_no_op():
+            raise ValueError(f"{type(self).__name__}: the value of {self.name} is {self.desired} already")
+
+    def is_no_op(self) -> bool:
+        """Whether the catalog has the value already."""
+        return self.desired == self.observed
+
+
 SomeValueAction = TypeVar("SomeValueAction", bound=ValueAction[Any, Any])
 
 

@@ -9,7 +9,14 @@ from typing import Any, ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change, CreateClauses, RenderContext, takes_modify
+from delta_engine.aspects.aspect import (
+    Aspect,
+    Change,
+    ColumnValueAction,
+    CreateClauses,
+    RenderContext,
+    takes_modify,
+)
 from delta_engine.aspects.changed_models import with_column
 from delta_engine.aspects.comparison import Comparison, changed_defaults
 from delta_engine.aspects.delta_properties import COLUMN_DEFAULTS
@@ -20,19 +27,16 @@ from delta_engine.sql.expressions import is_same_expression
 from delta_engine.state.states import TableState
 
 
-@dataclass(frozen=True, slots=True)
-class SetColumnDefault:
+class SetColumnDefault(ColumnValueAction[str, str | None]):
     """Set or replace the default of a column."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
-    name: str
-    desired: str
-    observed: str | None
 
-    def __post_init__(self) -> None:
-        if self.observed is not None and is_same_expression(self.desired, self.observed):
-            raise ValueError(f"column {self.name} already has this default")
+    def is_no_op(self) -> bool:
+        """Whether the expressions are the same."""
+        return self.observed is not None and is_same_expression(self.desired, self.observed)
 
 
 @dataclass(frozen=True, slots=True)

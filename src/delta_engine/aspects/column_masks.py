@@ -13,7 +13,14 @@ from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import WITH_FUNCTION, Aspect, Change, RenderContext, takes_manage
+from delta_engine.aspects.aspect import (
+    WITH_FUNCTION,
+    Aspect,
+    Change,
+    ColumnValueAction,
+    RenderContext,
+    takes_manage,
+)
 from delta_engine.aspects.changed_models import with_column
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.facet import Facet, Form, written_part
@@ -24,19 +31,12 @@ from delta_engine.sql.governance import full_function_name, sql_drop_mask, sql_m
 from delta_engine.state.states import TableState
 
 
-@dataclass(frozen=True, slots=True)
-class SetColumnMask:
+class SetColumnMask(ColumnValueAction[ColumnMask, ColumnMask | None]):
     """Set or replace the mask of a column. Readers see other values than before."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.CHANGE_COLUMN_MASKS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
-    column: str
-    desired: ColumnMask
-    observed: ColumnMask | None
-
-    def __post_init__(self) -> None:
-        if self.desired == self.observed:
-            raise ValueError(f"column {self.column} has this mask already")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class DropColumnMask:
 
     phase: ClassVar[Phase] = Phase.CHANGE_COLUMN_MASKS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.BREAKS_READERS,)
-    column: str
+    name: str
     observed: ColumnMask
 
 
@@ -56,7 +56,7 @@ def _diff(comparison: Comparison) -> Iterable[_Action]:
     """Yield an action per mask that differs, blocks a drop because it reads the dropped column, or has to wait."""
     changes = tuple(_differences(comparison))
     yield from changes
-    name, changed = comparison.desired.qualified_name, {change.column for change in changes}
+    name, changed = comparison.desired.qualified_name, {change.name for change in changes}
     for _, present in comparison.shared if comparison.dropped else ():
         mask = _normal(present.mask, name)
         if mask and present.name not in changed and comparison.drops_any(mask.using_columns):
@@ -92,19 +92,19 @@ def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]
         if isinstance(action, SetColumnMask):
             function = full_function_name(action.desired.function, context.name)
             clause = sql_mask(function, action.desired.using_columns)
-            yield sql_set_mask(context.table, action.column, clause)
+            yield sql_set_mask(context.table, action.name, clause)
         else:
-            yield sql_drop_mask(context.table, action.column)
+            yield sql_drop_mask(context.table, action.name)
 
 
 def _explain(action: _Action) -> Iterable[Change]:
     desired = action.desired if isinstance(action, SetColumnMask) else None
-    yield Change(f"column {action.column} mask", _described(action.observed), _described(desired))
+    yield Change(f"column {action.name} mask", _described(action.observed), _described(desired))
 
 
 def _accept(model: Table, observed: TableState, action: _Action) -> Table:
-    mask = {column.key: column.mask for column in observed.columns}.get(action.column.lower())
-    return with_column(model, action.column, lambda column: replace(column, mask=mask))
+    mask = {column.key: column.mask for column in observed.columns}.get(action.name.lower())
+    return with_column(model, action.name, lambda column: replace(column, mask=mask))
 
 
 def _described(mask: ColumnMask | None) -> str | None:

@@ -9,7 +9,7 @@ from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.aspects.aspect import Aspect, Change
+from delta_engine.aspects.aspect import Aspect, Change, ColumnValueAction
 from delta_engine.aspects.changed_models import with_column
 from delta_engine.aspects.comparison import Comparison, lost_places, retyped_places
 from delta_engine.aspects.facet import OPTIONAL_TEXT, Facet, Form, Place, written_part
@@ -22,19 +22,16 @@ from delta_engine.sql.expressions import is_same_expression, reads
 from delta_engine.state.states import TableState
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeGeneration:
+class ChangeGeneration(ColumnValueAction[str | Identity | None, str | Identity | None]):
     """Change the source of column values, which no platform does. None stands for values from writers."""
 
+    __slots__ = ()
     phase: ClassVar[Phase] = Phase.CHANGE_DEFAULTS
     hazards: ClassVar[tuple[Hazard, ...]] = (Hazard.REWRITES_DATA,)
-    name: str
-    desired: str | Identity | None
-    observed: str | Identity | None
 
-    def __post_init__(self) -> None:
-        if _is_same(self.desired, self.observed):
-            raise ValueError(f"column {self.name} already gets its values like this")
+    def is_no_op(self) -> bool:
+        """Whether the values come from the same source."""
+        return _is_same(self.desired, self.observed)
 
 
 @dataclass(frozen=True, slots=True)

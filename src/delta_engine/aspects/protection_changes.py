@@ -149,7 +149,7 @@ def is_out_of_order(align: AlignTable) -> bool:
     for action, way in directed:
         if isinstance(action, skipped):
             continue
-        is_new = isinstance(action, SetColumnMask) and action.column.lower() in added
+        is_new = isinstance(action, SetColumnMask) and action.name.lower() in added
         if way < loosest and not (is_new or isinstance(action, SetTableTags | SetColumnTags)):
             return True
         loosest = max(loosest, way)

@@ -181,7 +181,7 @@ class NoUnallowedExposure:
             filtered = (NeededConsent(kind=kind, securable=align.table),)
             yield Problem(reason, again + consent(kind, align.table), needed=filtered)
         kind = DestructiveKind.DROP_COLUMN_MASK
-        masked = [drop.column for drop in align.of_type(DropColumnMask)]
+        masked = [drop.name for drop in align.of_type(DropColumnMask)]
         if needed := without_consent(kind, align.table, masked, policy):
             names = [str(change.part) for change in needed]
             reason = (
@@ -207,7 +207,7 @@ class NoExposureBeforeTags:
             is_tagged = align.table.key.rpartition(".")[0] in tagged
             is_tagged = is_tagged or bool(align.of_type(SetTableTags))
             columns = {change.column.lower() for change in align.of_type(SetColumnTags)}
-            masks = [drop.column for drop in align.of_type(DropColumnMask)]
+            masks = [drop.name for drop in align.of_type(DropColumnMask)]
             exposed = [column for column in masks if is_tagged or column.lower() in columns]
             if align.of_type(DropRowFilter) and is_tagged:
                 yield _too_early(align, "row filter", None)

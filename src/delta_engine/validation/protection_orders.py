@@ -256,7 +256,7 @@ class _Table:
         way = direction(action) or Direction.STRENGTHENS
         match action:
             case SetColumnMask() | DropColumnMask():
-                yield Effect(f"the mask of {action.column}", way, frozenset({action.column.lower()}))
+                yield Effect(f"the mask of {action.name}", way, frozenset({action.name.lower()}))
             case SetRowFilter() | DropRowFilter():
                 yield Effect("the row filter", way, frozenset({None}))
             case GrantPrivileges(principal):
