@@ -427,9 +427,9 @@ def parts_after_column_definitions(desired: Table) -> Iterator[Change]:
 
 def parts_of_new(desired: Securable) -> Iterator[Change]:
     """Yield everything that a model that is no table declares; a view has its columns, as its query makes them."""
-    missing = kind_of(desired).state(exists=False)
+    missing: SecurableState = kind_of(desired).state(exists=False)
     if isinstance(desired, View):
-        missing = replace(missing, columns=tuple(map(bare_column, desired.columns)))
+        missing = ViewState(exists=False, columns=tuple(map(bare_column, desired.columns)))
     yield from (difference.change for difference in differences(Comparison.of(desired, missing)))
 
 
