@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, Final
 
 from delta_engine.errors import ConfigError, InvalidModelError, RefusedError
@@ -83,15 +84,18 @@ _FROM_A_QUERY: Final = "Run it, and import the table from the catalog: leave out
 def apply(statement: Statement, catalog: Catalog) -> Iterator[RefusedError]:
     """Apply a statement to a catalog; yield its refusal if it is left out."""
     shown, reader = statement.script.shown, Reader(statement)
+    before = replace(catalog, slots={**catalog.slots})
     try:
         if statement.problem:
             raise NotReadError(statement.problem, _BY_HAND)
         if not reader.sees(*_WITHOUT_EFFECT) or reader.sees("set tag on", "set catalog"):
             _apply(reader, catalog)
+        else:
+            _refuse_hidden_statements(statement)
     except LeftOutError:
         return
     except InvalidModelError as refusal:
-        _leave_out(reader, catalog)
+        _leave_out(reader, catalog, before)
         yield InvalidModelError(
             shown(refusal.reason),
             table=shown(refusal.table or ""),
@@ -100,7 +104,7 @@ def apply(statement: Statement, catalog: Catalog) -> Iterator[RefusedError]:
             way_out=refusal.way_out,
         )
     except (NotReadError, ValueError) as error:
-        _leave_out(reader, catalog)
+        _leave_out(reader, catalog, before)
         fix = error.way_out if isinstance(error, NotReadError) else ""
         text = in_one_line(" ".join(statement.text(0).split()))
         beginning = shown(text)[:_LONGEST_SHOWN] + ("…" if len(shown(text)) > _LONGEST_SHOWN else "")
@@ -109,8 +113,17 @@ def apply(statement: Statement, catalog: Catalog) -> Iterator[RefusedError]:
         )
 
 
-def _leave_out(reader: Reader, catalog: Catalog) -> None:
-    """Note what a statement would have created: statements about it are left out without further words."""
+def _refuse_hidden_statements(statement: Statement) -> None:
+    """Refuse a statement without effect that another follows without a semicolon, which would be lost silently."""
+    for first, second in pairwise(statement.words[1:]):
+        if first.lower in ("create", "alter") and second.lower in {*KINDS, "or"}:
+            text = f"{first.text} {second.text}".upper()
+            raise NotReadError(f"a semicolon is missing before {text}", "Write it, so that both are read.")
+
+
+def _leave_out(reader: Reader, catalog: Catalog, before: Catalog) -> None:
+    """Take back what a statement did, and note what it creates: others about that are left out silently."""
+    catalog.catalog, catalog.schema, catalog.slots = before.catalog, before.schema, before.slots
     reader.at = 0
     if not reader.take("create or replace", "create"):
         return
@@ -454,7 +467,7 @@ def _drop(reader: Reader, catalog: Catalog) -> None:
     kind = _kind(reader)
     if_exists = bool(reader.take("if exists"))
     catalog.drop(kind, reader.name(), if_exists=if_exists)
-    reader.take("restrict", "cascade")
+    reader.take("restrict", "cascade", "purge")
 
 
 _Clauses = Mapping[str, tuple[str, Callable[[Reader], Any]]]

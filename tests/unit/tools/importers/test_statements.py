@@ -300,6 +300,9 @@ LEFT_OUT = {
         "1.sql:2: %python: a cell of another language, %python, is not read"
     ),
     "CREATE TABLE a.b.c.d (a INT)": "a.b.c.d has more than 3 parts",
+    "CREATE TABLE t (a STRING COLLATE UNICODE_CI)": "the engine does not manage",
+    "SET ANSI_NULLS ON\nGO\nCREATE TABLE [dbo].[t] ([id] [int])": "a semicolon is missing before CREATE TABLE",
+    "SELECT 1\nALTER TABLE t ADD COLUMN a INT": "a semicolon is missing before ALTER TABLE",
 }
 
 
@@ -315,6 +318,22 @@ def test_statements_about_a_table_that_is_left_out_are_left_out_silently(script:
     others = "ALTER TABLE t SET TAGS ('a' = 'b'); COMMENT ON COLUMN t.a IS 'x'; DROP TABLE t; GRANT SELECT ON t TO x;"
     source = read(tmp_path, script, others)
     assert (source.models, len(source.refusals)) == ((), 1)
+
+
+REST = (
+    "CREATE TABLE u (a INT) CLUSTERED BY (a) INTO 4 BUCKETS",
+    "CREATE TABLE u (a INT) USING delta OPTIONS (a 'b')",
+    "ALTER TABLE t ADD COLUMN b INT UNIQUE",
+    "ALTER TABLE t RENAME TO u SOMEHOW",
+    "DROP TABLE t FOREVER",
+    "COMMENT ON TABLE t IS 'x' 'y' z",
+)
+
+
+@pytest.mark.parametrize("statement", REST)
+def test_a_statement_that_is_left_out_has_no_effect(statement: str, tmp_path: Path) -> None:
+    source = read(tmp_path, T, statement)
+    assert (source.models, len(source.refusals)) == ((table(),), 1)
 
 
 def test_statements_that_change_rows_or_the_session_are_skipped(tmp_path: Path) -> None:
