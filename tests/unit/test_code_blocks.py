@@ -16,7 +16,8 @@ from jsonschema import Draft7Validator
 from delta_engine.cli.terminal import USAGE_ERROR
 from delta_engine.config.model_text import LISTS
 from delta_engine.config.yaml_documents import parse_document
-from delta_engine.tools.importers.odcs import Wanted, read_contract
+from delta_engine.tools.importers.declared import Wanted
+from delta_engine.tools.importers.odcs import read_contract
 from tests.cases.documentation import DOCS, PAGES, Block, blocks, console_steps, simple_commands
 from tests.projects.commandline import parsed
 
@@ -83,7 +84,7 @@ def check_yaml(block: Block) -> None:
     elif keys <= CONFIGURATION_KEYS:
         CONFIGURATION.validate({**ENVIRONMENT, **content})
     elif "apiVersion" in keys:
-        assert read_contract(block.text, block.place, Wanted(environment="dev")).tables
+        assert read_contract(block.text, block.place, Wanted(environment="dev")).models
     elif keys == {"repos"}:
         assert "delta-engine-validate" in block.text  # tests/bundle/test_hooks.py runs the hooks
     elif keys == {"targets"}:

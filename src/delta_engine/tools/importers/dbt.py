@@ -7,28 +7,21 @@ Sources are tables of others, whose models are whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Set
 from typing import Any, Final
 
 import msgspec
 
 from delta_engine.errors import ConfigError, RefusedError, SourceLocation
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Part, PrimaryKey, Table
+from delta_engine.telemetry.visible import counted
+from delta_engine.tools.importers.declared import Source
 
 _VERSION: Final = re.compile(r"/manifest/v(\d+)\.json$")
 _FIRST, _LAST = 10, 12
 _TABLES: Final = ("table", "incremental", "snapshot")
 _BESIDE_DBT: Final = frozenset({Part.COMMENTS, Part.TAGS, Part.GRANTS})
 _PRIVILEGES: Final = re.compile(r"[ _]+")
-
-
-class _Metadata(msgspec.Struct):
-    dbt_schema_version: str = ""
-
-
-class _Head(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
 
 
 class _Constraint(msgspec.Struct):
@@ -69,6 +62,11 @@ class _Node(msgspec.Struct):
     config: dict[str, Any] | None = None
 
     @property
+    def is_source(self) -> bool:
+        """Whether others than dbt make the table."""
+        return self.resource_type == "source"
+
+    @property
     def has_contract(self) -> bool:
         """Whether dbt enforces the contract of a model."""
         contract = (self.config or {}).get("contract")
@@ -78,72 +76,69 @@ class _Node(msgspec.Struct):
 
 
 class _Manifest(msgspec.Struct):
-    nodes: dict[str, _Node] = {}
-    sources: dict[str, _Node] = {}
+    metadata: dict[str, Any] = {}
+    nodes: dict[str, msgspec.Raw] = {}
+    sources: dict[str, msgspec.Raw] = {}
 
 
-@dataclass(slots=True)
-class Manifest:
-    """What a manifest declares, and what of it is left out."""
-
-    tables: list[Table] = field(default_factory=list)
-    refusals: list[RefusedError] = field(default_factory=list)
-    without_contract: int = 0
-
-
-def read_manifest(text: str, file: str) -> Manifest:
-    """Return the tables of a manifest.
+def read_manifest(text: str, file: str) -> Source:
+    """Return what a manifest declares.
 
     Raises:
         ConfigError: it is no manifest of these versions.
     """
     place = SourceLocation(file)
     try:
-        version = _VERSION.search(msgspec.json.decode(text, type=_Head).metadata.dbt_schema_version)
-        if version is None or not _FIRST <= int(version[1]) <= _LAST:
-            number = f"version {version[1]}" if version else "no version"
-            raise ConfigError(
-                f"it is no manifest of dbt of a version from {_FIRST} to {_LAST}, but of {number}",
-                location=place,
-                way_out="Write it with dbt 1.6 or later: dbt parse.",
-            )
         manifest = msgspec.json.decode(text, type=_Manifest)
     except msgspec.DecodeError as error:
         raise ConfigError(f"it is no manifest of dbt: {error}", location=place) from None
-    result = Manifest()
-    for node in (*manifest.nodes.values(), *manifest.sources.values()):
-        is_source = node.resource_type == "source"
-        if not node.has_contract and not (is_source and node.columns):
-            result.without_contract += node.resource_type == "model"
-            continue
+    version = _VERSION.search(str(manifest.metadata.get("dbt_schema_version")))
+    if version is None or not _FIRST <= int(version[1]) <= _LAST:
+        number = f"version {version[1]}" if version else "no version"
+        raise ConfigError(
+            f"it is no manifest of dbt of a version from {_FIRST} to {_LAST}, but of {number}",
+            location=place,
+            way_out="Write it with dbt 1.6 or later: dbt parse.",
+        )
+    tables: list[Table] = []
+    refusals: list[RefusedError] = []
+    without_contract = 0
+    for key, data in {**manifest.nodes, **manifest.sources}.items():
         try:
-            result.tables.append(_table(node, place, is_source=is_source))
+            node = msgspec.json.decode(data, type=_Node)
+            if node.has_contract or (node.is_source and node.columns):
+                tables.append(_table(node, place))
+            else:
+                without_contract += node.resource_type == "model"
         except RefusedError as refusal:
-            result.refusals += refusal.refusals
-        except ValueError as error:
-            name = node.alias or node.identifier or node.name
-            result.refusals.append(ConfigError(f"{node.resource_type} {name}: {error}", location=place))
-    return result
+            refusals += refusal.refusals
+        except (ValueError, msgspec.DecodeError) as error:
+            refusals.append(ConfigError(f"{key}: {error}", location=place))
+    models = counted(without_contract, "model")
+    notes = [f"left out, without an enforced contract: {models} of dbt"] if without_contract else []
+    return Source(models=tables, refusals=refusals, notes=notes)
 
 
-def _table(node: _Node, place: SourceLocation, *, is_source: bool) -> Table:
+def _table(node: _Node, place: SourceLocation) -> Table:
     config = node.config or {}
-    if not is_source and config.get("materialized") not in _TABLES:
+    if not node.is_source and config.get("materialized") not in _TABLES:
         raise ValueError(f"it is a {config.get('materialized')}, and models of tables alone are read")
     if not node.database or not node.schema:
         raise ValueError("it has no catalog or schema")
     constraints = [*_constraints(node)]
-    named = {own.type for own in constraints}
     keys = [own for own in constraints if own.type == "primary_key"]
-    is_keyed = bool(named & {"primary_key", "foreign_key", "check"})
+    is_keyed = any(own.type in ("primary_key", "foreign_key", "check") for own in constraints)
+    required = {
+        name.lower()
+        for own in constraints
+        if node.is_source and own.type in ("not_null", "primary_key")
+        for name in own.columns or ()
+    }
     return Table(
         node.database,
         node.schema,
         node.alias or node.identifier or node.name,
-        [
-            _column(column, constraints, place, is_source=is_source)
-            for column in (node.columns or {}).values()
-        ],
+        [_column(column, required, place) for column in (node.columns or {}).values()],
         (node.description or "").strip(),
         primary_key=PrimaryKey(keys[0].columns or (), keys[0].name) if keys else None,
         foreign_keys=[_foreign_key(own) for own in constraints if own.type == "foreign_key"],
@@ -153,7 +148,7 @@ def _table(node: _Node, place: SourceLocation, *, is_source: bool) -> Table:
         ],
         tags=_texts(config.get("databricks_tags")),
         grants=_grants(config.get("grants")),
-        manages=None if is_source else _BESIDE_DBT | ({Part.CONSTRAINTS} if is_keyed else frozenset()),
+        manages=None if node.is_source else _BESIDE_DBT | ({Part.CONSTRAINTS} if is_keyed else frozenset()),
         declared_at=SourceLocation(node.original_file_path or place.file),
     )
 
@@ -166,21 +161,13 @@ def _constraints(node: _Node) -> Iterator[_Constraint]:
             yield msgspec.structs.replace(own, columns=own.columns or [column.name])
 
 
-def _column(
-    column: _Column, constraints: Sequence[_Constraint], place: SourceLocation, *, is_source: bool
-) -> Column:
+def _column(column: _Column, required: Set[str], place: SourceLocation) -> Column:
     if not column.data_type:
         raise ValueError(f"column {column.name} has no data_type")
-    required = {
-        name.lower()
-        for own in constraints
-        if own.type in ("not_null", "primary_key")
-        for name in own.columns or ()
-    }
     return Column(
         column.name,
         column.data_type,
-        not (is_source and column.name.lower() in required),
+        column.name.lower() not in required,
         (column.description or "").strip(),
         tags=column.tags,
         declared_at=place,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +18,8 @@ from delta_engine.models.type_text import parse_data_type
 from delta_engine.models.types import ArrayType, DataType, MapType, StructField, StructType, first_unsupported
 from delta_engine.sql.expressions import condition_problem
 from delta_engine.sql.text import quote_ident, sql_literal
+from delta_engine.telemetry.visible import counted
+from delta_engine.tools.importers.declared import Source, Wanted
 
 SUPPORTED: Final = "v3."
 PRIMARY_KEY_NAME: Final = "primaryKeyName"
@@ -118,32 +119,8 @@ class _Contract(_Struct):
     schema: list[_Object] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What to read of sources.
-
-    Args:
-        home: the catalog and the schema of names that lack them.
-        environment: the environment whose server is meant.
-        with_checks: whether quality rules become checks.
-    """
-
-    home: tuple[str | None, str | None] = (None, None)
-    environment: str = ""
-    with_checks: bool = False
-
-
-@dataclass(slots=True)
-class Contract:
-    """What a contract declares, and what of it is left out."""
-
-    tables: list[Table] = field(default_factory=list)
-    refusals: list[RefusedError] = field(default_factory=list)
-    other_rules: int = 0
-
-
-def read_contract(text: str, file: str, wanted: Wanted) -> Contract:
-    """Return the tables of a contract.
+def read_contract(text: str, file: str, wanted: Wanted) -> Source:
+    """Return what a contract declares.
 
     Raises:
         RefusedError: it is no contract of version 3, or names no place.
@@ -157,7 +134,9 @@ def read_contract(text: str, file: str, wanted: Wanted) -> Contract:
     reader = _Reader(document, contract, wanted)
     for number, item in enumerate(contract.schema or ()):
         reader.read(item, number)
-    return reader.result
+    rules = counted(reader.other_rules, "quality rule")
+    notes = [f"left out, no CHECK of a row: {rules} of {file}"] if reader.other_rules else []
+    return Source(models=reader.tables, refusals=reader.refusals, notes=notes)
 
 
 def _refuse_other_versions(document: Document) -> None:
@@ -185,7 +164,9 @@ class _Reader:
         self._contract = contract
         self._wanted = wanted
         self._place = self._find_place()
-        self.result = Contract()
+        self.tables: list[Table] = []
+        self.refusals: list[RefusedError] = []
+        self.other_rules = 0
 
     def _find_place(self) -> tuple[str, str]:
         catalog, schema = self._wanted.home
@@ -207,14 +188,14 @@ class _Reader:
         path = ("schema", number)
         if (item.physical_type or "table").lower() not in _TABLES:
             reason = f"{item.name} is a {item.physical_type}, and contracts of tables alone are read"
-            self.result.refusals.append(self._document.error(path, reason))
+            self.refusals.append(self._document.error(path, reason))
             return
         try:
-            self.result.tables.append(self._table(item, path))
+            self.tables.append(self._table(item, path))
         except RefusedError as refusal:
-            self.result.refusals += refusal.refusals
+            self.refusals += refusal.refusals
         except ValueError as error:
-            self.result.refusals.append(self._document.error(path, f"{item.name}: {error}"))
+            self.refusals.append(self._document.error(path, f"{item.name}: {error}"))
 
     def _table(self, item: _Object, path: tuple[str | int, ...]) -> Table:
         properties = item.properties or []
@@ -327,7 +308,7 @@ class _Reader:
             return
         expression = _expression(rule, column) if _is_none(rule) else None
         if expression is None or condition_problem(expression):
-            self.result.other_rules += 1
+            self.other_rules += 1
             return
         name = rule.name or rule.id or f"{column or 'rows'}_valid"
         yield CheckConstraint(_NAME_OF_CHECK.sub("_", name).strip("_").lower(), expression)

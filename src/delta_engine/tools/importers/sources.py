@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from delta_engine.config.yaml_documents import MAX_BYTES
 from delta_engine.errors import ConfigError, InvalidCommandError, RefusedError, SourceLocation
-from delta_engine.models import Securable, Table
-from delta_engine.telemetry.visible import counted, described_size
+from delta_engine.models import Securable
+from delta_engine.telemetry.visible import described_size
 from delta_engine.tools.importers.catalog import Catalog
 from delta_engine.tools.importers.dbt import read_manifest
-from delta_engine.tools.importers.odcs import Wanted, read_contract
+from delta_engine.tools.importers.declared import Source, Wanted
+from delta_engine.tools.importers.odcs import read_contract
 from delta_engine.tools.importers.reading import NotReadError
 from delta_engine.tools.importers.scanning import Script, statements
 from delta_engine.tools.importers.statements import apply
@@ -29,21 +30,6 @@ _CONTRACTS: Final = (".yml", ".yaml")
 _LONGEST_HEAD: Final = 2**16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """What sources declare.
-
-    Args:
-        models: with stand-ins for variables.
-        refusals: what is left out, with the reasons.
-        notes: what else to say.
-    """
-
-    models: tuple[Securable, ...]
-    refusals: tuple[RefusedError, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 def read_source(paths: Sequence[Path], wanted: Wanted, variables: Variables) -> Source:
     """Return what files and folders declare.
 
@@ -52,47 +38,40 @@ def read_source(paths: Sequence[Path], wanted: Wanted, variables: Variables) -> 
     """
     catalog = Catalog(*wanted.home)
     refusals: list[RefusedError] = []
-    other_rules = without_contract = 0
+    notes: list[str] = []
     for file in [file for path in paths for file in _files(path)]:
         try:
-            match file.suffix.lower():
-                case ".yml" | ".yaml":
-                    text = variables.rendered(read_text(file, MAX_BYTES), str(file), is_template=False)
-                    contract = read_contract(text, str(file), wanted)
-                    refusals += [*contract.refusals, *_added(contract.tables, catalog)]
-                    other_rules += contract.other_rules
-                case ".json":
-                    manifest = read_manifest(read_text(file, MAX_MANIFEST_BYTES), str(file))
-                    refusals += [*manifest.refusals, *_added(manifest.tables, catalog)]
-                    without_contract += manifest.without_contract
-                case _:
-                    refusals += _read_script(file, catalog, variables)
+            source = _read(file, catalog, wanted, variables)
+            refusals += [*source.refusals, *_added(source.models, catalog)]
+            notes += source.notes
         except RefusedError as refusal:
             refusals += refusal.refusals
-    notes = [
-        *([f"left out, no CHECK of a row: {counted(other_rules, 'quality rule')}"] if other_rules else ()),
-        *(
-            [f"left out, without an enforced contract: {counted(without_contract, 'model')} of dbt"]
-            if without_contract
-            else ()
-        ),
-    ]
-    return Source(models=catalog.models, refusals=tuple(refusals), notes=tuple(notes))
+    return Source(models=catalog.models, refusals=refusals, notes=notes)
 
 
-def _read_script(file: Path, catalog: Catalog, variables: Variables) -> Iterator[RefusedError]:
-    text = variables.rendered(read_text(file, MAX_SCRIPT_BYTES), str(file))
-    for statement in statements(Script(str(file), text, variables.shown)):
-        yield from apply(statement, catalog)
+def _read(file: Path, catalog: Catalog, wanted: Wanted, variables: Variables) -> Source:
+    """Return what a file declares; the statements of a script change the catalog themselves."""
+    match file.suffix.lower():
+        case ".yml" | ".yaml":
+            text = variables.rendered(read_text(file, MAX_BYTES), str(file), is_template=False)
+            return read_contract(text, str(file), wanted)
+        case ".json":
+            return read_manifest(read_text(file, MAX_MANIFEST_BYTES), str(file))
+    script = Script(
+        str(file), variables.rendered(read_text(file, MAX_SCRIPT_BYTES), str(file)), variables.shown
+    )
+    return Source(
+        models=(), refusals=[*chain.from_iterable(apply(own, catalog) for own in statements(script))]
+    )
 
 
-def _added(tables: Iterable[Table], catalog: Catalog) -> Iterator[RefusedError]:
+def _added(models: Iterable[Securable], catalog: Catalog) -> Iterator[RefusedError]:
     """Take the tables of a contract or a manifest, and yield the refusals of those whose names are taken."""
-    for table in tables:
+    for model in models:
         try:
-            catalog.add(table, replaces=False, keeps=False)
+            catalog.add(model, replaces=False, keeps=False)
         except NotReadError as error:
-            yield ConfigError(str(error), location=table.declared_at, way_out="Leave one of the two out.")
+            yield ConfigError(str(error), location=model.declared_at, way_out="Leave one of the two out.")
 
 
 def _files(path: Path) -> Iterator[Path]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from delta_engine.actions.policy import matches_any
@@ -18,7 +17,7 @@ from delta_engine.models import AbacPolicy, QualifiedName, Schema, Securable, Ta
 from delta_engine.orchestrate.import_folder import ModelFolder, Per, write_new
 from delta_engine.orchestrate.importing import with_own_comments, with_short_keys
 from delta_engine.ownership.recorded import resource_key
-from delta_engine.tools.importers.sources import Source
+from delta_engine.tools.importers.declared import Source
 from delta_engine.tools.importers.variables import Variables, written
 from delta_engine.validation.owned_names import OwnedTables
 from delta_engine.validation.validator import PlanValidator
@@ -35,19 +34,13 @@ class Importable:
 
     models: Mapping[str, tuple[Securable, Securable]]
     refusals: tuple[RefusedError, ...]
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
     declared: int = 0
 
     @property
     def selectable(self) -> int:
         """The number of models without schemas."""
         return sum(model.qualified_name.is_selectable for model, _ in self.models.values())
-
-
-@dataclass(slots=True, kw_only=True)
-class _File:
-    path: Path
-    models: list[tuple[Securable, Securable]] = field(default_factory=list)
 
 
 def importable(
@@ -140,10 +133,10 @@ def write_models(
     """
     texts: dict[Path, str] = {}
     files = _files(importable, settings, conf_dir, to, per)
-    for file in files:
-        kept = [_with_file(model, own, file.path, settings, texts) for model, own in file.models]
-        first = "" if is_python else f"{schema_line(file.path, conf_dir)}\n"
-        texts[file.path] = f"{first}{_text(kept, settings, is_python=is_python)}"
+    for path, pairs in files.items():
+        kept = [_with_file(model, own, path, settings, texts) for model, own in pairs]
+        first = "" if is_python else f"{schema_line(path, conf_dir)}\n"
+        texts[path] = f"{first}{_text(kept, settings, is_python=is_python)}"
     for path, text in texts.items():
         if path.exists():
             raise InvalidCommandError(
@@ -156,19 +149,18 @@ def write_models(
             )
     for path, text in texts.items():
         write_new(path, text)
-    return [file.path for file in files]
+    return [*files]
 
 
 def _files(
     importable: Importable, settings: Settings, conf_dir: Path, to: Path, per: Per | None
-) -> list[_File]:
+) -> dict[Path, list[tuple[Securable, Securable]]]:
+    """Return the models of each file."""
     folder = ModelFolder(path=to, per=per or Per.SCHEMA, settings=settings, conf_dir=conf_dir)
-    files: dict[Path, _File] = defaultdict(lambda: _File(path=Path()))
+    files: dict[Path, list[tuple[Securable, Securable]]] = {}
     for model, kept in importable.models.values():
-        path = to if per is None else _path(folder, model)
-        file = files.setdefault(path, _File(path=path))
-        file.models.append((model, kept))
-    return [*files.values()]
+        files.setdefault(to if per is None else _path(folder, model), []).append((model, kept))
+    return files
 
 
 def _path(folder: ModelFolder, model: Securable) -> Path:

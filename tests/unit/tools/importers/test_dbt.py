@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Part, PrimaryKey, Table
-from delta_engine.tools.importers.odcs import Wanted
-from delta_engine.tools.importers.sources import Source, read_source
+from delta_engine.tools.importers.declared import Source, Wanted
+from delta_engine.tools.importers.sources import read_source
 from delta_engine.tools.importers.variables import Variables
 
 ENFORCED = {"materialized": "incremental", "contract": {"enforced": True, "alias_types": True}}
@@ -73,8 +73,8 @@ def test_a_model_with_an_enforced_contract(version: int, tmp_path: Path) -> None
         constraints=[{"type": "check", "name": "positive", "expression": "id > 0"}],
     )
     source = read(tmp_path, orders, node("plain", config={"materialized": "table"}), version=version)
-    assert source.refusals == ()
-    assert source.notes == ("left out, without an enforced contract: 1 model of dbt",)
+    assert not source.refusals
+    assert tuple(source.notes) == ("left out, without an enforced contract: 1 model of dbt",)
     assert source.models == (
         Table(
             "dev",
@@ -100,16 +100,16 @@ def test_a_source_with_columns_is_a_whole_table(tmp_path: Path) -> None:
     raw = node("raw", resource_type="source", alias=None, identifier="raw_v1", config={}, columns=columns)
     empty = node("empty", resource_type="source", columns={})
     source = read(tmp_path, raw, empty)
-    assert (source.refusals, source.notes) == ((), ())
+    assert (*source.refusals, *source.notes) == ()
     assert source.models == (Table("dev", "gold", "raw_v1", [Column("id", "int", is_nullable=False)]),)
 
 
 LEFT_OUT = {
-    "model a: column id has no data_type": node("a", columns={"id": {"name": "id"}}),
-    "model a: it is a view, and models of tables alone are read": node(
+    "a: column id has no data_type": node("a", columns={"id": {"name": "id"}}),
+    "a: it is a view, and models of tables alone are read": node(
         "a", config={**ENFORCED, "materialized": "view"}
     ),
-    "model a: it has no catalog or schema": node("a", database=None),
+    "a: it has no catalog or schema": node("a", database=None),
     "type 'number' cannot be used": node("a", columns={"id": {"name": "id", "data_type": "number"}}),
     "a foreign key is an expression": node(
         "a", constraints=[{"type": "foreign_key", "columns": ["id"], "expression": "REFERENCES b"}]

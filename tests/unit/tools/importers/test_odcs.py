@@ -8,8 +8,8 @@ import pytest
 
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, Table
 from delta_engine.tools.importers.contracts import contract_text
-from delta_engine.tools.importers.odcs import Wanted
-from delta_engine.tools.importers.sources import Source, read_source
+from delta_engine.tools.importers.declared import Source, Wanted
+from delta_engine.tools.importers.sources import read_source
 from delta_engine.tools.importers.variables import Variables
 
 HEAD = """\
@@ -58,7 +58,7 @@ LOGICAL = {
 @pytest.mark.parametrize("types", LOGICAL)
 def test_types(types: str, tmp_path: Path) -> None:
     source = read(tmp_path, f"{HEAD}  - {{name: t, properties: [{{name: a, {types}}}]}}\n")
-    assert (source.models, source.refusals) == (
+    assert ((*source.models,), (*source.refusals,)) == (
         (Table("dev", "shop", "t", [Column("a", LOGICAL[types])]),),
         (),
     )
@@ -95,7 +95,7 @@ FULL = f"""{HEAD}\
 def test_a_whole_contract(tmp_path: Path) -> None:
     source = read(tmp_path, FULL)
     customers, orders = source.models
-    assert source.refusals == ()
+    assert not source.refusals
     assert customers == Table("dev", "crm", "customers", [Column("customer_key", "bigint")])
     assert orders == Table(
         "dev",
@@ -150,7 +150,9 @@ def test_quality_rules_that_are_checks(tmp_path: Path) -> None:
         CheckConstraint("listed", "`a` IS NULL OR `a` IN (1, 2)"),
         CheckConstraint("b_valid", r"`b` IS NULL OR `b` RLIKE '^[a-z\']+$'"),
     )
-    assert source.notes == ("left out, no CHECK of a row: 3 quality rules",)
+    assert tuple(source.notes) == (
+        f"left out, no CHECK of a row: 3 quality rules of {tmp_path}/shop.odcs.yaml",
+    )
 
 
 ROUND_TRIP = Table(
@@ -184,7 +186,7 @@ ROUND_TRIP = Table(
 def test_a_round_trip_loses_nothing_that_both_can_say(tmp_path: Path) -> None:
     text, notes = contract_text([ROUND_TRIP], {}, "dev", "1.0.0")
     source = read(tmp_path, text)
-    assert (notes, source.models, source.refusals) == ([], (ROUND_TRIP,), ())
+    assert (notes, (*source.models,), (*source.refusals,)) == ([], (ROUND_TRIP,), ())
 
 
 def test_foreign_keys_to_other_schemas_are_named(tmp_path: Path) -> None:
