@@ -88,6 +88,11 @@ def import_models(
     """
     if per is not None and to is None:
         raise typer.BadParameter("--per writes files into a folder: name it with --to DIR")
+    if per is None and to is not None and to.is_dir():
+        from delta_engine.errors import InvalidCommandError
+
+        way_out = "Add --per table or --per schema for files in it, or name a file with --to."
+        raise InvalidCommandError(f"{to} is a folder", way_out=way_out)
     guessed = "python" if to is not None and to.suffix == ".py" else "yaml"
     language = choice("--format", output_format or guessed, Language)
     if per is not None and language is Language.PYTHON:
@@ -133,11 +138,6 @@ def _import_to_file(
     from delta_engine.orchestrate.importing import import_tables, scope_of
     from delta_engine.telemetry.visible import counted
 
-    if path is not None and path.is_dir():
-        reason = f"{path} is a folder"
-        raise InvalidCommandError(
-            reason, way_out="Add --per table or --per schema for files in it, or name a file with --to."
-        )
     if path is not None and path.exists():
         raise InvalidCommandError(
             f"{path} exists, and importing never overwrites models", way_out="Name another file with --to."

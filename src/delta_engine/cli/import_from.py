@@ -59,8 +59,11 @@ def import_from(
     elif files:
         place = f"{counted(len(files), 'file')} in {to}" if per else str(to)
         print_note(f"{counted(models.selectable, 'model')} written to {place}")
-        write_editor_files(conf_dir, print_note)
-        print_note(next_step(settings, files[0], to if per else to.parent, command("plan"), imports=False))
+        if not is_python:
+            write_editor_files(conf_dir, print_note)
+            print_note(
+                next_step(settings, files[0], to if per else to.parent, command("plan"), imports=False)
+            )
     exit_with(models.refusals)
 
 

@@ -170,6 +170,7 @@ WRONG = {
     ("--from", "ddl", "--var", "a=${nope}"): (3, "variable 'nope'"),
     ("--from", "ddl"): (3, "--from ddl declares no tables, views or functions"),
     ("--from", "ddl", "--per", "table"): (3, "--per writes files into a folder"),
+    ("--from", "ddl", "--to", "conf"): (3, "conf is a folder. Add --per table or --per schema"),
     (): (3, "name what to import: CATALOG"),
     ("dev", "--var", "a=b"): (3, "--var and --checks are for the sources that --from names"),
 }

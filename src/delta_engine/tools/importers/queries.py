@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from delta_engine.sql.expressions import databricks_dialect
+from delta_engine.sql.function_bodies import sql_tokens
 from delta_engine.sql.text import idents, sql_path
 from delta_engine.sql.view_queries import named_columns, submitted_query
 from delta_engine.tools.importers.reading import NotReadError
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def view_query(query: str, columns: Sequence[str], catalog: Catalog) -> str:
-    """Return a query with whole names of tables and views, and with the names of CREATE VIEW's columns.
+    """Return a query with whole names of tables, views and functions, and with the names of CREATE VIEW's columns.
 
     Raises:
         NotReadError: sqlglot does not read it, or there is no schema for a name without one.
@@ -37,6 +38,7 @@ def view_query(query: str, columns: Sequence[str], catalog: Catalog) -> str:
         if is_name and len(table.parts) < 3 and "start" in table.parts[0].meta:
             whole = catalog.whole_name([part.name for part in table.parts])
             places.append((table.parts[0].meta["start"], whole[: 3 - len(table.parts)]))
+    places += [(start, catalog.whole_name(["", ""])[:1]) for start in _short_calls(text)]
     for start, missing in sorted(places, reverse=True):
         prefix = ".".join(part if part.isidentifier() else sql_path([part]) for part in missing)
         text = f"{text[:start]}{prefix}.{text[start:]}"
@@ -44,3 +46,14 @@ def view_query(query: str, columns: Sequence[str], catalog: Catalog) -> str:
     if not columns or (names and [name.lower() for name in names] == [name.lower() for name in columns]):
         return text
     return f"SELECT * FROM (\n{text}\n) AS named_columns({idents(columns)})"
+
+
+def _short_calls(text: str) -> Iterator[int]:
+    """Yield where a query names a function by its schema and its name."""
+    tokens = [None, *sql_tokens(text)]
+    for before, schema, dot, name, opening in zip(*(tokens[start:] for start in range(5)), strict=False):
+        if not (schema and dot and name and opening) or (before and before.text == "."):
+            continue
+        is_call = dot.text == "." and opening.text == "(" and name.start == dot.end + 1
+        if is_call and dot.start == schema.end + 1 and schema.text.isidentifier():
+            yield schema.start

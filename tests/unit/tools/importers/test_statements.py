@@ -228,6 +228,26 @@ def test_comments_tags_and_grants(tmp_path: Path) -> None:
     )
 
 
+QUERIES = {
+    "SELECT gold.f(id) AS a FROM t": "SELECT dev.gold.f(id) AS a FROM dev.silver.t",
+    "SELECT dev.gold.f(t.id, s.x) AS a FROM gold.t, LATERAL gold.g(t.id) AS s": (
+        "SELECT dev.gold.f(t.id, s.x) AS a FROM dev.gold.t, LATERAL dev.gold.g(t.id) AS s"
+    ),
+    "WITH t AS (SELECT 1 AS a) SELECT a, 'x.f(' AS b FROM t": (
+        "WITH t AS (SELECT 1 AS a) SELECT a, 'x.f(' AS b FROM t"
+    ),
+    "SELECT * FROM `t` /* t */ JOIN u USING (id)": (
+        "SELECT * FROM dev.silver.`t` /* t */ JOIN dev.silver.u USING (id)"
+    ),
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_names_in_queries_of_views_become_whole(query: str, tmp_path: Path) -> None:
+    source = read(tmp_path, f"CREATE VIEW v AS {query}")
+    assert ((*source.models,), (*source.refusals,)) == ((View("dev", "silver", "v", QUERIES[query]),), ())
+
+
 def test_views_and_functions(tmp_path: Path) -> None:
     source = read(
         tmp_path,
