@@ -19,7 +19,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, Removed
 from delta_engine.aspects.view_orders import readers_of
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.models import Column, SchemaMode, Table, View, ViewColumn
+from delta_engine.models import Column, ColumnMask, Function, Parameter, SchemaMode, Table, View, ViewColumn
 from delta_engine.sql.text import quote_ident
 from delta_engine.sql.view_queries import is_same_query, read_relations, returned_columns
 from delta_engine.validation import view_rules
@@ -34,6 +34,7 @@ POLICY = Policy(
 )
 NAMES = ("a", "b", "c", "d", "e", "f")
 TABLES = ("dev.silver.t", "dev.silver.u")
+HIDE = "dev.silver.hide"
 VIEWS = ("dev.gold.v", "dev.gold.w", "dev.gold.x")
 Columns = Mapping[str, tuple[str, ...]]
 
@@ -46,6 +47,8 @@ class World:
         views: in an order in which each reads those before it.
         renamed: the new names of columns since the world before, by table.
         wide: the columns of type BIGINT, by table; the others are INT.
+        masked: the columns with a mask, by table.
+        body: that of the function of all masks; empty for no function.
         shown: the columns of views as a catalog shows them; None for those that their queries return.
     """
 
@@ -53,6 +56,8 @@ class World:
     views: Mapping[str, View]
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     wide: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    masked: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    body: str = ""
     shown: Columns | None = None
 
     def relations(self, former: World | None = None, observed: Columns | None = None) -> Columns:
@@ -173,6 +178,14 @@ def _wide(random: Random, tables: Columns) -> Mapping[str, frozenset[str]]:
     }
 
 
+def governed(random: Random, world: World) -> World:
+    """Draw masks over the columns of a world, and what they show."""
+    masked = {
+        key: frozenset(name for name in names if random.random() < 0.3) for key, names in world.tables.items()
+    }
+    return replace(world, wide={}, masked=masked, body=random.choice(("v", "-v", "NULL")))
+
+
 def _other_columns(random: Random, columns: Sequence[str]) -> tuple[tuple[str, ...], Mapping[str, str]]:
     free = [name for name in NAMES if name not in columns]
     renamed: dict[str, str] = {}
@@ -239,6 +252,12 @@ def models_of(world: World) -> tuple[list[Table], list[View]]:
     return [_model(key, world) for key in world.tables], views
 
 
+def functions_of(world: World) -> list[Function]:
+    return (
+        [Function("dev", "silver", "hide", "int", world.body, [Parameter("v", "int")])] if world.body else []
+    )
+
+
 def _model(key: str, world: World) -> Table:
     former = {name: old for old, name in world.renamed.get(key, {}).items()}
     wide = world.wide.get(key, frozenset())
@@ -248,7 +267,12 @@ def _model(key: str, world: World) -> Table:
         schema,
         table,
         [
-            Column(name, "bigint" if name in wide else "int", renamed_from=former.get(name))
+            Column(
+                name,
+                "bigint" if name in wide else "int",
+                renamed_from=former.get(name),
+                mask=ColumnMask(HIDE) if name in world.masked.get(key, ()) else None,
+            )
             for name in world.tables[key]
         ],
         table_properties={"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"},
@@ -259,6 +283,7 @@ def plan_of(catalog: FakeUnityCatalog, before: World, after: World) -> TablePlan
     """Return the plan of the engine that leads from a catalog to a world."""
     tables, views = models_of(after)
     former_tables, former_views = models_of(before)
+    functions = functions_of(after)
     declared = {table.key for table in tables}
     gone = {
         table.qualified_name: 0
@@ -266,10 +291,11 @@ def plan_of(catalog: FakeUnityCatalog, before: World, after: World) -> TablePlan
         if table.key not in declared and table.key in catalog.tables
     }
     state = catalog.snapshot(
-        [*tables, *(t for t in former_tables if t.key not in declared)], [*views, *former_views]
+        [*tables, *(t for t in former_tables if t.key not in declared)], [*functions, *views, *former_views]
     )
-    records = records_of([*former_views, *(table for table in former_tables if table.key in declared)])
-    return TablePlanner(POLICY).plan([*tables, *views], state, records, gone)
+    kept = (table for table in former_tables if table.key in declared)
+    records = records_of([*former_views, *functions_of(before), *kept])
+    return TablePlanner(POLICY).plan([*functions, *tables, *views], state, records, gone)
 
 
 def refused(plan: TablePlan) -> str:
@@ -389,3 +415,20 @@ def test_a_run_that_stops_after_any_statement_can_be_continued(seed: int) -> Non
     assert not refused(rest), "no order is safe any more"
     run(catalog, any_order(random, rest), {*after.views})
     require_dressed(catalog, after)
+
+
+@settings(max_examples=examples(100, 10_000), deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_views_of_tables_with_masks_resolve_after_every_statement(seed: int) -> None:
+    random = Random(seed)
+    before = governed(random, drawn(random))
+    after = governed(random, changed(random, before))
+    catalog = catalog_of(before)
+    plan = plan_of(catalog, before, after)
+    if why := refused(plan):
+        event(f"refused: {why}")
+        return
+    event(f"is governed: {any(change.name.kind == 'function' for change in plan.changes)}")
+    run(catalog, any_order(random, plan), {*after.views})
+    require_dressed(catalog, after)
+    assert not plan_of(catalog, after, replace(after, renamed={}))

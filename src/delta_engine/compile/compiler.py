@@ -7,7 +7,8 @@ Round.CHANGES, in which schemas come first, then new functions, and the tables p
 - Stage.PROTECT: what strengthens protection, after new policies. Functions, policies, filters and masks are replaced
   after it, and before anything weakens protection.
 - Stage.CHANGE: tables are created and changed, a parent before the tables that are created with foreign keys to it.
-  Views change between the columns of what they read (`aspects.view_orders`), so that they resolve at any time.
+  Views change between the columns of what they read (`aspects.view_orders`), so that they resolve at any time: in
+  Stage.PROTECT already if such columns change there.
 - Stage.ADD_FOREIGN_KEYS: to existing tables, and between tables that reference each other.
 - Stage.CHANGE_RIGHTS: tables that get new references change their grants and owners.
 
@@ -24,7 +25,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from delta_engine import aspects
 from delta_engine.actions import (
@@ -87,6 +88,9 @@ from delta_engine.compile.ordering import Stage, Staging, divided, in_order
 from delta_engine.models import AbacPolicy, Function, FunctionName, PolicyName, QualifiedName, SecurableName
 from delta_engine.sql.function_bodies import called_functions
 from delta_engine.sql.tables import sql_register_table
+
+_PROTECTING: Final = " protecting"
+"""What the name of a part of Stage.PROTECT has behind that of the turn."""
 
 
 def _is_late(action: Action, ways: Collection[Direction]) -> bool:
@@ -196,7 +200,6 @@ def _add_tables(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
     changes |= {align.table.key: align for align in plan.align_tables}
     parents = _needs(changes)
     order, deferred = in_order(parents)
-    needs = view_needs(plan)
     staging = Staging.of(changes.values())
     policies: tuple[Create[AbacPolicy], ...] = plan.of_kind(Create, "policy")
     of_renamed = (
@@ -217,44 +220,74 @@ def _add_tables(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
     tables |= {key: _table_before_drop(drop, renderer) for key, drop in dropped.items()}
     steps.rename(plan.align_tables)
     names = sorted(tables)
+    among_views = _among_views(steps, plan, tables, renderer, parents)
     for stage in Stage:
         for policy in policies:
             if _stage_after(policy, changes) is stage:
                 steps.add_governor(policy, renderer.completed(policy), [policy.desired.scope.key])
         if stage is Stage.CHANGE:
             _add_swaps(steps, plan, tables, renderer)
-        if stage is Stage.CHANGE and needs:
-            _add_among_views(steps, plan, tables, renderer, needs, parents)
-            continue
+        if among_views and stage in (Stage.PROTECT, Stage.CHANGE):
+            among_views.add(stage)
+            if stage is Stage.CHANGE:
+                continue
         for key in order if stage is Stage.CHANGE else names:
-            if stage in tables[key].stages:
+            is_added = stage is Stage.PROTECT and among_views and key in among_views.protected
+            if stage in tables[key].stages and not is_added:
                 steps.add_stage(tables[key], stage)
     dropped |= {drop.name.key: drop for drop in plan.of_kind(Drop, "view")}
     for key in in_order(_children_first(dropped))[0]:
         steps.add_drop(dropped[key], renderer.drop(dropped[key]))
 
 
-def _add_among_views(
+@dataclass(frozen=True, slots=True)
+class _AmongViews:
+    """The changes of views, and of tables in the parts that a view precedes or follows.
+
+    Args:
+        parts: what adds a part behind some steps, by name.
+        waits: the parts behind which each part comes.
+        early: those that come in Stage.PROTECT, because parts of tables that strengthen protection wait for them.
+        protected: the keys of these tables.
+    """
+
+    parts: Mapping[str, Callable[[set[int]], int]]
+    waits: Mapping[str, frozenset[str]]
+    early: Set[str]
+    protected: Set[str]
+    done: dict[str, int] = field(default_factory=dict)
+
+    def add(self, stage: Stage) -> None:
+        """Add the parts of a stage, in an order in which every view resolves."""
+        names = self.early if stage is Stage.PROTECT else self.parts.keys() - self.early
+        for name in in_order({name: self.waits[name] & names for name in names})[0]:
+            after = {self.done[needed] for needed in self.waits[name] if needed in self.done}
+            self.done[name] = self.parts[name](after)
+
+
+def _among_views(
     steps: _Steps,
     plan: TablePlan,
     tables: Mapping[str, _StagedTable],
     renderer: _Renderer,
-    needs: Mapping[str, frozenset[str]],
     parents: Mapping[str, frozenset[str]],
-) -> None:
-    """Add the changes of tables and views; what a view precedes or follows is a step for each such part."""
-    divides = linked(needs)
+) -> _AmongViews | None:
+    """Return the parts of a plan with changes of views; None for a plan without."""
+    needs = view_needs(plan)
+    if not needs:
+        return None
+    divided = {name.rpartition(" ")[0] for name in linked(needs)}
+    protected = {key for key in divided & tables.keys() if Stage.PROTECT in tables[key].stages}
     parts: dict[str, Callable[[set[int]], int]] = {}
     waits = {name: set(needed) for name, needed in needs.items()}
     lasts: dict[str, str] = {}
     for key, table in sorted(tables.items()):
-        if Stage.CHANGE in table.stages:
-            for name, statements in _divided_by_turn(table, divides).items():
-                if key in lasts:
-                    waits.setdefault(name, set()).add(lasts[key])
-                parts[name] = partial(steps.add_part, table, statements)
-                lasts[key] = name
-                waits.setdefault(name, set())
+        for stage in (Stage.PROTECT, Stage.CHANGE) if key in protected else (Stage.CHANGE,):
+            for name, statements in _divided_by_turn(table, stage, key in divided).items():
+                part = f"{name}{_PROTECTING}" if stage is Stage.PROTECT else name
+                parts[part] = partial(steps.add_part, table, statements, stage)
+                waits[part] = {*needs.get(name, ())} | ({lasts[key]} if key in lasts else set())
+                lasts[key] = part
     for key, needed in parents.items():
         first = next((name for name in parts if name.rpartition(" ")[0] == key), "")
         if first:
@@ -262,17 +295,35 @@ def _add_among_views(
     for change in view_changes(plan):
         for name, statements in _view_parts(change, renderer).items():
             parts[name] = partial(steps.add_view, change, statements)
-    done: dict[str, int] = {}
-    for name in in_order({name: frozenset(waits.get(name, set()) & parts.keys()) for name in parts})[0]:
-        done[name] = parts[name]({done[needed] for needed in waits.get(name, ()) if needed in done})
+    protecting = {name for name in parts if name.endswith(_PROTECTING)}
+    late = {name for name in parts.keys() - protecting if name.rpartition(" ")[0] in protected}
+    by_part = {
+        name: frozenset(waits[name] | {f"{needed}{_PROTECTING}" for needed in waits[name]})
+        & parts.keys() - {name}
+        for name in parts
+    }
+    early = _with_needed(protecting, by_part, parts.keys() - late)
+    return _AmongViews(parts=parts, waits=by_part, early=early, protected=protected)
 
 
-def _divided_by_turn(table: _StagedTable, divides: Set[str]) -> Mapping[str, tuple[Statement, ...]]:
-    """Return the statements of a table's change by part, undivided if no view waits for one, or the reverse."""
-    key, statements = table.name.key, table.stages[Stage.CHANGE]
-    is_linked = any(name.rpartition(" ")[0] == key for name in divides)
-    by_part: dict[str, list[Statement]] = defaultdict(list)
-    for statement in statements:
+def _with_needed(names: Set[str], waits: Mapping[str, frozenset[str]], possible: Set[str]) -> Set[str]:
+    """Return parts with all that they wait for, as far as it may come as early."""
+    reached, left = {*names}, [*names]
+    while left:
+        needed = (waits[left.pop()] & possible) - reached
+        reached |= needed
+        left += needed
+    return reached
+
+
+def _divided_by_turn(
+    table: _StagedTable, stage: Stage, is_linked: bool
+) -> Mapping[str, tuple[Statement, ...]]:
+    """Return the statements of a table's stage by part, undivided if no view waits for one, or the reverse."""
+    key, by_part = table.name.key, defaultdict[str, list[Statement]](list)
+    if stage not in table.stages:
+        return {}
+    for statement in table.stages[stage]:
         by_part[node(key, turn_of(statement.phase) if is_linked else Turn.CREATE)].append(statement)
     return {name: tuple(by_part[name]) for name in sorted(by_part)} or {node(key, Turn.CREATE): ()}
 
@@ -407,12 +458,16 @@ class _Steps:
         if stage < Stage.CHANGE:
             self._cleared[key].add(position)
 
-    def add_part(self, table: _StagedTable, statements: tuple[Statement, ...], after: set[int]) -> int:
+    def add_part(
+        self, table: _StagedTable, statements: tuple[Statement, ...], stage: Stage, after: set[int]
+    ) -> int:
         """Add a part of a table's change among views."""
         key = table.name.key
         step = Step(name=table.name, operation=table.operation, statements=statements)
-        waits = self._waits_for(key, Stage.CHANGE, _actions(statements))
+        waits = self._waits_for(key, stage, _actions(statements))
         self._done[key] = self._add(table.name, step, waits | after)
+        if stage is Stage.PROTECT:
+            self._cleared[key].add(self._done[key])
         return self._done[key]
 
     def add_view(

@@ -11,7 +11,17 @@ import pytest
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, Removed
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.models import Column, Function, Parameter, SchemaMode, Securable, Table, View, ViewColumn
+from delta_engine.models import (
+    Column,
+    ColumnMask,
+    Function,
+    Parameter,
+    SchemaMode,
+    Securable,
+    Table,
+    View,
+    ViewColumn,
+)
 from delta_engine.models.parts import QualifiedName
 from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.function_states import function_state_of
@@ -300,3 +310,29 @@ def test_views_that_a_conversion_leaves_alone_are_not_refused(views: Sequence[Vi
 def refusals_of_views(plan: TablePlan) -> list[str]:
     rules = (view_rules.ViewsKeepWhatTheyRead(), view_rules.ViewsFindAnOrder())
     return [refusal.reason for rule in rules for refusal in rule.check(plan, Policy())]
+
+
+def test_a_view_is_bridged_where_protection_renames_a_column() -> None:
+    def masked(name: str, body: str, **options: Any) -> list[Securable]:
+        mail = Column("mail", "string", mask=ColumnMask("dev.silver.short"))
+        table = replace(SOLD, columns=(Column(name, "bigint", **options), mail), declared_at=None)
+        view = replace(MAILS, query=f"SELECT {name} AS number FROM dev.silver.orders")
+        return [table, replace(SHORT, body=body), view]
+
+    table, function, view = masked("id", "left(v, 3)")
+    assert isinstance(table, Table)
+    assert isinstance(function, Function)
+    assert isinstance(view, View)
+    state = CatalogState(
+        tables={table.key: state_of(table)},
+        functions={function.key: function_state_of(function)},
+        views={view.key: view_state_of(view)},
+    )
+    plan = TablePlanner().plan(masked("number", "left(v, 4)", renamed_from="id"), state)
+    assert refusals_of_views(plan) == []
+    assert [" ".join(sql.split()[:2]) for sql in statements_of(plan)] == [
+        "ALTER VIEW",
+        "ALTER TABLE",
+        "CREATE OR",
+        "ALTER VIEW",
+    ]
