@@ -177,11 +177,13 @@ class RunRecorder:
         """Save the changes of this run, if any, then remove the journals; after an error, the journal stays.
 
         Args:
+            applied: what the run applied, also if the records are as before it; None for an empty plan.
             is_forced: also save if nothing changed, to date the comparison with the catalog.
         """
         state = self.state
         saved = self._base and self._base.state
-        if saved and not self._checkpoints and _says_the_same(saved, state) and not is_forced:
+        has_changes = is_forced or applied is not None or bool(self._checkpoints)
+        if saved and not has_changes and _says_the_same(saved, state):
             self._remove_journals()
             return self._base
         metadata = self._apply_record(applied, state.metadata)

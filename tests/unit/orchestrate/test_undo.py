@@ -589,3 +589,25 @@ def test_a_run_that_changed_no_table_is_told_from_an_unknown_one(project: Catalo
     refused = project.run("undo ffff --dry-run")
     assert refused.code == 3
     assert "no run 'ffff' is kept. `delta-engine -e dev history` lists" in refused.stderr
+
+
+def test_the_undo_of_a_killed_creation_is_recorded(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the undo and after it, the document has no table: it has to be saved all the same (seed 51)."""
+    project.declare(SMALL)
+    run = project.catalog.run
+
+    def killed(sql: str) -> Sequence[Row]:
+        if sql.startswith("DESCRIBE HISTORY"):  # of the second read: the table is made and journaled
+            raise Kill
+        return run(sql)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(project.catalog, "run", killed)
+        with pytest.raises(Kill):
+            project.run("sync --yes")
+    serial = json.loads(project.run("state show --json").stdout)["serial"]
+    assert ran(project, "undo --yes --allow drop_table") == ["DROP TABLE `dev`.`silver`.`orders`"]
+    state = json.loads(project.run("state show --json").stdout)
+    assert (state["serial"], state["metadata"]["last_apply_actions"]["destroyed"]) == (serial + 1, 1)
