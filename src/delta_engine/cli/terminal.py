@@ -300,23 +300,27 @@ def exits() -> Iterator[None]:
 
 def report_error(error: DeltaEngineError) -> ExitCode:
     """Print an error, one message for each cause of refusals, and return its exit code."""
+    word, code = ending_of(error)
+    for message in _messages(error):
+        _print_error(word, message)
+    return code
+
+
+def ending_of(error: DeltaEngineError) -> tuple[str, ExitCode]:
+    """Return the word for how an error ends a command, and its exit code."""
     from delta_engine.deployment.errors import LockHeld
     from delta_engine.execute.action_runner import ApplyFailedError, ApplyStoppedError
 
     match error:
         case RefusedError():
-            word, code = "refused", ExitCode.REFUSED
+            return "refused", ExitCode.REFUSED
         case ApplyStoppedError():
-            word, code = "stopped", ExitCode.INTERRUPTED
+            return "stopped", ExitCode.INTERRUPTED
         case ApplyFailedError():
-            word, code = "failed", ExitCode.PARTIAL if error.is_applied_in_part else ExitCode.FAILED
+            return "failed", ExitCode.PARTIAL if error.is_applied_in_part else ExitCode.FAILED
         case LockHeld():
-            word, code = "locked", ExitCode.LOCKED
-        case _:
-            word, code = "failed", ExitCode.FAILED
-    for message in _messages(error):
-        _print_error(word, message)
-    return code
+            return "locked", ExitCode.LOCKED
+    return "failed", ExitCode.FAILED
 
 
 MORE: Final = "delta-engine explain {}"

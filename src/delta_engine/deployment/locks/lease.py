@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TypeAlias
 
 from delta_engine.backends.cancellation import Stop, current_stop
 from delta_engine.deployment.errors import (
@@ -38,10 +39,34 @@ _MOST_RACES = 10
 """The attempts to acquire a free lock after the timeout, while other runs are faster or the store refuses."""
 
 
+Repeat: TypeAlias = Callable[[float, Callable[[], bool]], Callable[[], None]]
+"""Calls something at an interval in the background while it returns True; returns what ends that."""
+
+
+def repeat_in_thread(seconds: float, action: Callable[[], bool]) -> Callable[[], None]:
+    """Repeat an action in a thread; a `Repeat`. The end cancels a running call and waits for it."""
+    stop, is_over = Stop(), threading.Event()
+
+    def repeat() -> None:
+        stop.make_current()
+        while not is_over.wait(seconds) and action():
+            pass
+
+    thread = threading.Thread(target=repeat, name="lease", daemon=True)
+    thread.start()
+
+    def end() -> None:
+        stop.request()
+        is_over.set()
+        thread.join()
+
+    return end
+
+
 class LeaseLock:
     """A lock with a lease, the time after which another run takes over from a silent holder.
 
-    Clock and pause count seconds; the clock is monotonic.
+    Clock and pause count seconds; the clock is monotonic. `repeat` renews a held lease in the background.
     """
 
     def __init__(
@@ -51,11 +76,13 @@ class LeaseLock:
         lease_seconds: float,
         monotonic: Callable[[], float] = time.monotonic,
         pause: Callable[[float], None] = time.sleep,
+        repeat: Repeat = repeat_in_thread,
     ) -> None:
         self._records = records
         self._lease_seconds = lease_seconds
         self._monotonic = monotonic
         self._pause = pause
+        self._repeat = repeat
 
     @property
     def location(self) -> str:
@@ -139,11 +166,13 @@ class LeaseLock:
         if doubt is not None and (stored is None or stored[0] != record):
             return doubt
         assert stored is not None
-        return Lease(self._records, record, stored[1], taken_over_from, asked_at, self._monotonic)
+        lease = Lease(self._records, record, stored[1], taken_over_from, asked_at, self._monotonic)
+        lease.keep_renewing(self._repeat)
+        return lease
 
 
 class Lease:
-    """A held lease that renews itself in the background; `renewed_at` is the time of the request, not the answer."""
+    """A held lease; `renewed_at` is the time of the request, not the answer."""
 
     def __init__(
         self,
@@ -164,10 +193,11 @@ class Lease:
         self._pid = os.getpid()
         self._lost_to = ""
         self._guard = threading.Lock()
-        self._stop = Stop()
-        self._is_over = threading.Event()
-        self._renewer = threading.Thread(target=self._keep_renewing, name="lease", daemon=True)
-        self._renewer.start()
+        self._end_renewals: Callable[[], None] = lambda: None
+
+    def keep_renewing(self, repeat: Repeat) -> None:
+        """Renew this lease in the background until its release or loss."""
+        self._end_renewals = repeat(self._record.lease_seconds / _BEATS_PER_LEASE, self._beat)
 
     def check(self) -> None:
         """Verify that the lease is still held, else raise `LockLost`; reads the store only if renewals are overdue."""
@@ -185,9 +215,7 @@ class Lease:
         """Write the released marker, if this lease still holds the lock and the store answers in time."""
         if os.getpid() != self._pid:
             return
-        self._stop.request()
-        self._is_over.set()
-        self._renewer.join()
+        self._end_renewals()
         patience = min(_RELEASE_SECONDS, self._record.lease_seconds)
         with self._guard, Stop(seconds=patience).as_current():
             if self._lost_to:
@@ -199,10 +227,11 @@ class Lease:
     def _silence(self) -> float:
         return self._monotonic() - self._renewed_at
 
-    def _keep_renewing(self) -> None:
-        self._stop.make_current()
-        while not self._is_over.wait(self._record.lease_seconds / _BEATS_PER_LEASE) and not self._lost_to:
+    def _beat(self) -> bool:
+        """Renew the lease; return whether it is still held."""
+        if not self._lost_to:
             self._renew()
+        return not self._lost_to
 
     def _renew(self) -> None:
         """Write the next beat; after no answer, the next beat tries again."""
