@@ -1,0 +1,134 @@
+"""The end of a story, when faults have stopped: what two syncs, an undo and a report of drift must bring."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy
+from delta_engine.cli.terminal import ExitCode
+from delta_engine.orchestrate.planning import plan_unlocked
+from tests.cases.ownership_ledger import Parts, is_inside, parts_of
+from tests.simulation.scenarios import Command, Edit, Verb
+from tests.simulation.world import World
+
+_NAME = "zoe"
+_MOST_SYNCS = 2
+
+
+def play_finale(world: World) -> None:
+    """Play the end of a story."""
+    world.drift_policy = DriftPolicy(handling=DriftHandling.REVERT)
+    world.stage.play({_NAME: partial(_act, world)})
+    if world.judge.finding is None:
+        world.judge.at_end()
+
+
+def _act(world: World) -> None:
+    _converge(world)
+    if world.scenario.last_edits:
+        _undo(world)
+    if world.scenario.last_changes:
+        _report(world)
+
+
+def _converge(world: World) -> None:
+    """When faults stop and the advice of refusals is followed, at most two syncs bring a plan without changes."""
+    for name in world.facets:  # as refusals say: a type is not narrowed, a renamed column is renamed back
+        if world.has_wide_column(name):
+            world.commit(_NAME, Edit(name, "type", "bigint"))
+    if _ran(world, Verb.SYNC) is ExitCode.REFUSED:
+        _ran(world, Verb.REVERT)
+    codes: list[ExitCode | None] = []
+    for _ in range(_MOST_SYNCS):
+        codes.append(_ran(world, Verb.SYNC))
+        left = _left_to_do(world)
+        if codes[-1] is ExitCode.DONE and not left:
+            return
+    ends = [code and int(code) for code in codes]
+    world.judge.find("Converges", f"after syncs that end with {ends}, a plan has {left}")
+
+
+def _undo(world: World) -> None:
+    """An undo brings back what was declared before the run and takes back what the run added, or is refused.
+
+    A run that creates a deleted table again is a repair: the table was declared before.
+    """
+    before, statements = _tables(world), len(world.catalog.statements)
+    state = world.documents.state()
+    recorded = {record.name.key for record in state.resources.values() if record.applied} if state else set()
+    declared = {(model.key, part) for model in world.models for part in parts_of(model)}
+    code = _ran(world, Verb.SYNC, *world.scenario.last_edits)
+    if code is not ExitCode.DONE or len(world.catalog.statements) == statements:
+        return
+    if _ran(world, Verb.UNDO) is not ExitCode.DONE:
+        return
+    now = _tables(world)
+    for table, part in sorted((key, part) for state in (before, now) for key in state for part in state[key]):
+        value, value_now = before.get(table, {}).get(part), now.get(table, {}).get(part)
+        is_repaired = table not in before and table in recorded
+        is_added = value is None and not part.startswith("property delta.") and not is_repaired
+        is_ours = (table, part) in declared or is_added
+        if value != value_now and is_ours:
+            world.judge.find(
+                "UndoBringsBack", f"an undo leaves {part} of {table}: {value!r}, now {value_now!r}"
+            )
+
+
+def _report(world: World) -> None:
+    """What a person changed of the declared parts is reported by the next drift."""
+    declared = {model.key: parts_of(model) for model in world.models}
+    before = _tables(world)
+    for change in world.scenario.last_changes:
+        world.change_by_hand(change)
+    process = world.started(_NAME, Command(Verb.DRIFT))
+    if world.ended(process) is not ExitCode.DONE or process.report is None:
+        world.judge.find("DriftIsReported", "drift does not end well")
+        return
+    reported = {
+        (resource.resource.partition(".")[2], _named(finding.field))
+        for resource in (*process.report.drifted, *process.report.deleted)
+        for finding in resource.findings
+    }
+    now = _tables(world)
+    for key, parts in declared.items():
+        if key not in now:
+            if key in before and (key, "table") not in reported:
+                world.judge.find("DriftIsReported", f"{key} is gone, and no drift")
+            continue
+        for part, value in parts.items():
+            is_changed = before.get(key, {}).get(part) == value != now[key].get(part)
+            if is_changed and not _is_reported(key, part, reported):
+                world.judge.find(
+                    "DriftIsReported", f"{part} of {key} is {now[key].get(part)!r}, and no drift"
+                )
+
+
+def _is_reported(key: str, part: str, reported: set[tuple[str, str]]) -> bool:
+    """Whether a part is reported, or the table or column that it is inside."""
+    fields = {field for table, field in reported if table == key}
+    return part in fields or "table" in fields or is_inside(part, fields)
+
+
+def _named(field: str) -> str:
+    """Return a field of a report as the ledger names the part."""
+    if field.startswith("primary key"):
+        return "primary key"
+    return field if " " in field or field in ("clustering", "table", "owner") else f"property {field}"
+
+
+def _ran(world: World, verb: Verb, *edits: Edit) -> ExitCode | None:
+    return world.run(_NAME, Command(verb, edits, has_consent=True))
+
+
+def _left_to_do(world: World) -> str:
+    """Return what a plan would still do or refuse; empty for nothing."""
+    process = world.started(_NAME, Command(Verb.PLAN, has_consent=True))
+    planned = plan_unlocked(world.environment(process), process.models, allow_cached=False)
+    refusals = " | ".join(map(str, planned.refusals))
+    return refusals or ", ".join(
+        statement.sql for step in planned.compiled.steps for statement in step.statements
+    )
+
+
+def _tables(world: World) -> dict[str, Parts]:
+    return {key: parts_of(stored.state) for key, stored in world.catalog.tables.items()}

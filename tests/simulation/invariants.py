@@ -1,0 +1,287 @@
+"""What must hold in every story: one class for each invariant, with its sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from delta_engine.cli.terminal import ExitCode
+from delta_engine.deployment.document import DeploymentState
+from delta_engine.ownership.recorded import Status, is_of_table, status_of
+from delta_engine.plan_files.document import PlanFile
+from tests.cases.ownership_ledger import parts_of
+from tests.simulation.scenarios import Verb
+
+if TYPE_CHECKING:
+    from tests.simulation.processes import Process
+    from tests.simulation.world import World
+
+Parts: TypeAlias = Mapping[str, str]
+"""The values of a table's parts, as the ledger of ownership names them."""
+
+_LONGEST_RUN_SECONDS = 3600.0
+
+
+class Changed(NamedTuple):
+    """What a statement changed in a table; None for a table that does not exist."""
+
+    table: str
+    before: Parts | None
+    after: Parts | None
+    sql: str
+
+    @property
+    def gone(self) -> list[str]:
+        """The parts that are gone."""
+        return [part for part in self.before or {} if part not in (self.after or {})]
+
+    @property
+    def is_rename(self) -> bool:
+        return " RENAME " in self.sql
+
+
+class Invariant:
+    """Gets every event. A method returns how the invariant is broken, None if it is not."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def on_sent(self, process: Process, sql: str) -> str | None:
+        """A process sends a statement that changes the catalog."""
+        return None
+
+    def on_changed(self, process: Process | None, change: Changed) -> str | None:
+        """A statement of a process, or of a person, changed a table."""
+        return None
+
+    def on_granted(
+        self, process: Process | None, lost: frozenset[str], now: frozenset[str], sql: str
+    ) -> str | None:
+        """A statement changed the grants on functions; `now` are those after it."""
+        return None
+
+    def on_saved(self, process: Process, state: DeploymentState) -> str | None:
+        """The store has replaced the document."""
+        return None
+
+    def on_applied(self, process: Process, file: PlanFile) -> str | None:
+        """A plan file was applied, and its run ended well."""
+        return None
+
+    def on_ended(self, process: Process, code: ExitCode | None) -> str | None:
+        """A command ended; without an exit code if it was killed."""
+        return None
+
+    def at_end(self) -> str | None:
+        """The story is over, and the last syncs are done."""
+        return None
+
+
+class OneRunChangesAtATime(Invariant):
+    """A statement is sent only by the run that holds the lock at that moment."""
+
+    def on_sent(self, process: Process, sql: str) -> str | None:
+        record = self.world.lock.record
+        if record is not None and not record.released and record.lock_id in process.lock_ids:
+            return None
+        holder = record.holder.who if record is not None and not record.released else "no run"
+        return f"{process.actor} {process.name} sends a statement, and {holder} holds the lock"
+
+
+class NoSaveIsLost(Invariant):
+    """A document replaces exactly the one that its run has read, so that each save is in the next one."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._last: DeploymentState | None = None
+
+    def on_saved(self, process: Process, state: DeploymentState) -> str | None:
+        last, self._last = self._last, state
+        if last is None or (state.serial == last.serial + 1 and last.write_id in state.recent_write_ids):
+            return None
+        return f"{process.actor} {process.name} saves serial {state.serial} over {last.serial} of another run"
+
+
+class RunsAreRecorded(Invariant):
+    """A run that changed the catalog and ends with exit code 0 has saved its record."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._savers: set[Process] = set()
+
+    def on_saved(self, process: Process, state: DeploymentState) -> str | None:
+        self._savers.add(process)
+        return None
+
+    def on_ended(self, process: Process, code: ExitCode | None) -> str | None:
+        if code is ExitCode.DONE and process.is_changing and process not in self._savers:
+            return f"{process.actor} {process.name} ends well, and recorded nothing"
+        return None
+
+
+class RecordsWhatWas(Invariant):
+    """The record of a healthy table declares nothing that the catalog never had."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._seen: set[tuple[str, str, str]] = set()
+
+    def on_changed(self, process: Process | None, change: Changed) -> str | None:
+        self._seen |= {(change.table, *item) for item in (change.after or {}).items()}
+        return None
+
+    def on_saved(self, process: Process, state: DeploymentState) -> str | None:
+        for record in state.resources.values():
+            if not is_of_table(record) or record.applied is None or status_of(record) is not Status.HEALTHY:
+                continue
+            for part, value in parts_of(record.applied.model).items():
+                if (record.name.key, part, value) not in self._seen:
+                    return f"{record.name} is recorded with {part} = {value!r}, which it never had"
+        return None
+
+
+class LossesHaveConsent(Invariant):
+    """A run that drops a table, a column, a mask or a row filter has the consent that names it."""
+
+    def on_changed(self, process: Process | None, change: Changed) -> str | None:
+        if process is None or process.command.has_consent or change.is_rename:
+            return None
+        lost = [
+            part for part in change.gone if _is_column(part) or part.endswith(" mask") or part == "row filter"
+        ]
+        return (
+            f"{process.actor} {process.name} drops {lost[0]} of {change.table} without consent"
+            if lost
+            else None
+        )
+
+
+class OthersKeepTheirParts(Invariant):
+    """A sync removes no tag or grant that others made and no model ever declared, and no such check without consent."""
+
+    _KINDS: Final = ("tag", "grant", "check")
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._theirs: set[tuple[str, str]] = set()
+        self._declared: set[tuple[str, str]] = set()
+
+    def on_sent(self, process: Process, sql: str) -> str | None:
+        self._declared |= {(model.key, part) for model in process.models for part in parts_of(model)}
+        return None
+
+    def on_changed(self, process: Process | None, change: Changed) -> str | None:
+        gone = {(change.table, part) for part in change.gone}
+        lost = sorted((self._theirs - self._declared) & gone)
+        if process is not None and process.command.has_consent:
+            lost = [item for item in lost if not item[1].startswith("check ")]
+        self._theirs -= gone
+        if process is None:
+            new = () if change.is_rename else (change.after or {}).keys() - (change.before or {}).keys()
+            self._theirs |= {(change.table, part) for part in new if part.split()[0] in self._KINDS}
+            return None
+        if lost and process.command.verb in (Verb.SYNC, Verb.APPLY) and not change.is_rename:
+            return f"{process.actor} {process.name} removes {lost[0][1]} of {change.table}, which others made"
+        return None
+
+
+class GrantsSurviveReplacements(Invariant):
+    """Grants that a run saw on a function, and that its replacement lost, are there again after the last sync.
+
+    No statement protects those that others give between the read and the replacement.
+    """
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._lost: set[str] = set()
+
+    def on_granted(
+        self, process: Process | None, lost: frozenset[str], now: frozenset[str], sql: str
+    ) -> str | None:
+        if process is None:
+            self._lost -= lost
+        elif sql.startswith("CREATE OR REPLACE"):
+            self._lost |= lost & process.seen_grants
+        self._lost -= now
+        return None
+
+    def at_end(self) -> str | None:
+        return f"the engine lost {sorted(self._lost)[0]}" if self._lost else None
+
+
+class NewColumnsAreMasked(Invariant):
+    """A column that a run creates has its mask from the first moment."""
+
+    def on_changed(self, process: Process | None, change: Changed) -> str | None:
+        if process is None or change.is_rename:
+            return None
+        models = [model for model in process.models if model.key == change.table]
+        masked = [f"column {column.name}" for model in models for column in model.columns if column.mask]
+        for column in masked:
+            is_new = column not in (change.before or {}) and column in (change.after or {})
+            if is_new and f"{column} mask" not in (change.after or {}):
+                return f"{process.actor} {process.name} creates {column} of {change.table} without its mask"
+        return None
+
+
+class EndsAsDocumented(Invariant):
+    """Every run ends with a documented exit code, without a traceback, in bounded time."""
+
+    def on_ended(self, process: Process, code: ExitCode | None) -> str | None:
+        seconds = self.world.stage.now - process.began_at
+        if seconds > _LONGEST_RUN_SECONDS:
+            return f"{process.actor} {process.name} took {seconds:.0f} s"
+        return None
+
+
+class KilledRunsAreExplained(Invariant):
+    """The run after a killed one continues it or explains it, and no journal is left at the end."""
+
+    def on_saved(self, process: Process, state: DeploymentState) -> str | None:
+        included = {state.write_id, *state.recent_write_ids}
+        left = [
+            run_id
+            for run_id, lines in self.world.journals.entries.items()
+            if run_id not in included and 0 in lines and run_id in process.read_journals
+        ]
+        told = [note for note in process.notes if "did not end" in note or "was ignored" in note]
+        if len(told) < len(left):
+            return f"{process.actor} {process.name} does not tell of {len(left)} killed runs"
+        return None
+
+    def at_end(self) -> str | None:
+        left = self.world.journals.entries
+        return f"{len(left)} journals are left" if left else None
+
+
+class FilesAreAppliedOnce(Invariant):
+    """A plan file that was applied changes nothing when it is applied again."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._applied: set[str] = set()
+
+    def on_applied(self, process: Process, file: PlanFile) -> str | None:
+        if str(file.checksum) in self._applied and process.is_changing:
+            return f"{process.actor} {process.name} applies a file again"
+        self._applied.add(str(file.checksum))
+        return None
+
+
+def _is_column(part: str) -> bool:
+    return part.startswith("column ") and " " not in part.removeprefix("column ")
+
+
+ALL: Final = (
+    OneRunChangesAtATime,
+    NoSaveIsLost,
+    RunsAreRecorded,
+    RecordsWhatWas,
+    LossesHaveConsent,
+    OthersKeepTheirParts,
+    GrantsSurviveReplacements,
+    NewColumnsAreMasked,
+    EndsAsDocumented,
+    KilledRunsAreExplained,
+    FilesAreAppliedOnce,
+)

@@ -1,0 +1,215 @@
+"""What happens in a story, as data that is drawn from its number, so that parts can be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from random import Random
+from typing import NamedTuple, TypeAlias
+
+from delta_engine.actions.drift_policy import DriftHandling
+from tests.builders.histories import FACETS, TOPICS
+
+ENGINES = ("ann", "ben", "cy")
+TABLES = "aaab"
+"""Most steps are about one table: stories are short."""
+
+FUNCTION = "twice"
+BODIES = ("n * 2", "n + n", "2 * n")
+BY_HAND_ON_FUNCTION = {
+    "grant": "GRANT EXECUTE ON FUNCTION {f} TO `them`",
+    "no grant": "REVOKE EXECUTE ON FUNCTION {f} FROM `them`",
+    "body": "CREATE OR REPLACE FUNCTION {f}(`n` bigint) RETURNS bigint RETURN n * 1",
+}
+"""Statements of others about the function."""
+
+_WITHOUT = ("name", "schema", "order")
+"""Topics of histories that no story has."""
+
+_DEAD_ENDS = ("struct<a: bigint>", "type of n", "type of s.a", "add s.a", "row filter on n")
+"""Values and changes after which every plan is refused until people settle by hand what no command can."""
+
+
+class FaultKind(Enum):
+    """What goes wrong at a call of a port."""
+
+    REFUSED = "is refused"
+    THROTTLED = "is throttled"
+    UNAVAILABLE = "is answered with a 503 although it was done"
+    LOST_BEFORE = "gets no answer, and was not done"
+    LOST_AFTER = "gets no answer, and was done"
+    CONFLICT = "meets a conflict"
+    SLOW = "takes longer than the lease"
+    FROZEN = "waits, since the machine freezes"
+    KILLED_BEFORE = "never begins: the process is killed"
+    KILLED_AFTER = "is done, and the process is killed"
+    CTRL_C = "is interrupted by Ctrl-C"
+
+
+class Fault(NamedTuple):
+    """Something that goes wrong at the call of a command with this number."""
+
+    call: int
+    kind: FaultKind
+
+
+class Verb(Enum):
+    """The commands of the engine."""
+
+    SYNC = "sync"
+    PLAN = "plan --out FILE"
+    APPLY = "apply FILE"
+    DRIFT = "drift"
+    REVERT = "drift --revert"
+    UNDO = "undo"
+
+
+_AFTER_PLANS = (
+    (Verb.APPLY,),
+    (Verb.APPLY, Verb.APPLY),
+    (Verb.APPLY, Verb.UNDO, Verb.APPLY),
+)
+"""What may follow a plan."""
+
+
+class Edit(NamedTuple):
+    """A commit that changes a facet of a model."""
+
+    table: str
+    facet: str
+    value: object
+
+
+class Command(NamedTuple):
+    """A command of the engine, on the models of the newest commit."""
+
+    verb: Verb
+    edits: tuple[Edit, ...] = ()
+    has_consent: bool = False
+    faults: tuple[Fault, ...] = ()
+
+
+class ByHand(NamedTuple):
+    """A change outside the engine."""
+
+    table: str
+    change: str
+
+
+class Write(NamedTuple):
+    """A commit of rows."""
+
+    table: str
+
+
+class Wait(NamedTuple):
+    """A pause."""
+
+    seconds: float
+
+
+Step: TypeAlias = Command | ByHand | Write | Wait
+
+
+class Part(NamedTuple):
+    """What an actor does, in turn."""
+
+    actor: str
+    steps: tuple[Step, ...]
+
+
+class Scenario(NamedTuple):
+    """A whole story. The order of its turns is drawn from the seed too.
+
+    Args:
+        stickiness: how likely an actor goes on after its turn.
+        last_edits: the commit whose run is undone at the end, if any.
+        last_changes: what is changed by hand at the end, if anything.
+    """
+
+    seed: int
+    stickiness: float
+    handling: DriftHandling
+    parts: tuple[Part, ...]
+    last_edits: tuple[Edit, ...]
+    last_changes: tuple[ByHand, ...]
+
+
+def drawn(seed: int) -> Scenario:
+    """Return the scenario of a number."""
+    random = Random(seed)
+    topics = _topics(random)
+    engines = ENGINES[: random.choice((1, 2, 2, 2, 3))]
+    parts = [
+        Part(name, tuple(_commands(random, topics, random.randint(1, 6 // len(engines) + 1))))
+        for name in engines
+    ]
+    if random.random() < 0.8:
+        hands: list[Step] = []
+        for _ in range(random.randint(1, 4)):
+            hands += [Wait(random.choice((2.0, 10.0, 60.0))), _by_hand(random, topics)]
+        parts.append(Part("jo", tuple(hands)))
+    if random.random() < 0.3:
+        parts.append(Part("etl", (Wait(20.0), Write("a"), Wait(20.0), Write("a"))))
+    is_undone = random.random() < 0.5
+    return Scenario(
+        seed=seed,
+        stickiness=random.choice((0.5, 0.8, 0.9, 0.95)),
+        handling=random.choice((*DriftHandling, DriftHandling.REVERT)),
+        parts=tuple(parts),
+        last_edits=_edits(random, topics) if is_undone else (),
+        last_changes=() if is_undone else (_by_hand(random, topics), _by_hand(random, topics)),
+    )
+
+
+def _topics(random: Random) -> list[str]:
+    topics = random.sample(sorted(TOPICS.keys() - {*_WITHOUT}), random.randint(1, 3))
+    if "mask" in topics or "row filter" in topics:  # Databricks refuses them beside checks
+        topics = [topic for topic in topics if topic != "check"]
+    if "mask" in topics or "row filter" in topics:  # no plan drops these and sets tags
+        topics = [topic for topic in topics if topic != "tag"]
+    if "type" in topics:  # a widened column keeps a revert from renaming another one back
+        topics = ["type"]
+    return [*topics, *(["function"] if random.random() < 0.3 else [])]
+
+
+def _commands(random: Random, topics: Sequence[str], count: int) -> list[Step]:
+    steps: list[Step] = []
+    for number in range(count):
+        verb = Verb.SYNC if number == 0 else random.choice((*Verb, Verb.SYNC, Verb.SYNC))
+        sequence = random.choice(_AFTER_PLANS) if verb is Verb.PLAN else ()
+        has_consent = random.random() < 0.6
+        for position, each in enumerate((verb, *sequence)):
+            edits = _edits(random, topics) if position == 0 and random.random() < 0.7 else ()
+            steps.append(Command(each, edits, has_consent, _faults(random)))
+        if random.random() < 0.3:
+            steps.append(Wait(random.choice((5.0, 30.0, 100.0))))
+    return steps
+
+
+def _faults(random: Random) -> tuple[Fault, ...]:
+    count = random.choice((0, 0, 1, 1, 2))
+    return tuple(Fault(random.randint(0, 17), random.choice([*FaultKind])) for _ in range(count))
+
+
+def _edits(random: Random, topics: Sequence[str]) -> tuple[Edit, ...]:
+    return tuple(_edit(random, topics) for _ in range(random.randint(1, 3)))
+
+
+def _edit(random: Random, topics: Sequence[str]) -> Edit:
+    topic = random.choice(topics)
+    if topic == "function":
+        return Edit(
+            FUNCTION, *random.choice((("body", random.choice(BODIES)), ("grant", True), ("grant", False)))
+        )
+    facet = random.choice(TOPICS[topic][0])
+    values = [value for value in FACETS[facet] if value not in _DEAD_ENDS]
+    return Edit(random.choice(TABLES), facet, random.choice(values))
+
+
+def _by_hand(random: Random, topics: Sequence[str]) -> ByHand:
+    topic = random.choice(topics)
+    if topic == "function":
+        return ByHand(FUNCTION, random.choice([*BY_HAND_ON_FUNCTION]))
+    changes = [change for change in TOPICS[topic][1] if change not in _DEAD_ENDS]
+    return ByHand(random.choice(TABLES), random.choice(changes))

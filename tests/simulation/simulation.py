@@ -1,0 +1,44 @@
+"""Plays the story of a scenario: its parts, then its end without faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from tests.simulation.finale import play_finale
+from tests.simulation.judge import Finding
+from tests.simulation.scenarios import Scenario, drawn
+from tests.simulation.stage import Over
+from tests.simulation.world import World
+
+
+class Story(NamedTuple):
+    """A story, line by line, and what is wrong with it; None if nothing is."""
+
+    scenario: Scenario
+    lines: tuple[str, ...]
+    finding: Finding | None
+
+    def __str__(self) -> str:
+        ending = "no invariant is broken" if self.finding is None else f"BROKEN: {self.finding}"
+        return "\n".join((*self.lines, f"seed {self.scenario.seed}: {ending}"))
+
+
+def story_of(seed: int) -> Story:
+    """Play the story of a number."""
+    return played(drawn(seed))
+
+
+def played(scenario: Scenario) -> Story:
+    """Play the story of a scenario."""
+    with TemporaryDirectory() as folder:
+        world = World(scenario, Path(folder))
+        with world.stage.in_its_time():
+            try:
+                world.play()
+                if world.judge.finding is None:
+                    play_finale(world)
+            except Over:
+                pass
+    return Story(scenario, tuple(world.stage.lines), world.judge.finding)

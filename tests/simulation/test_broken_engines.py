@@ -1,0 +1,173 @@
+"""Engines that are broken on purpose: every invariant can fail, and the simulator finds each break by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from delta_engine.actions.policy import Ownership, Policy
+from delta_engine.aspects import function_definition
+from delta_engine.backends.sql_runner import Row
+from delta_engine.deployment import recorder
+from delta_engine.deployment.locks.lease import Lease
+from delta_engine.deployment.recorder import Replay, RunRecorder
+from delta_engine.deployment.stored import DocumentIdentity, StoredDocument
+from delta_engine.drift.drift_report import DriftReport
+from delta_engine.orchestrate import orchestrator, reviewed_plans
+from delta_engine.orchestrate.drift_reports import report_drift
+from delta_engine.orchestrate.recording import Recording
+from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.simulation import world as simulated
+from tests.simulation.ports import Documents
+from tests.simulation.simulation import story_of
+from tests.simulation.world import World
+
+MOST_SEEDS = 5_000
+
+Break = Callable[[pytest.MonkeyPatch], None]
+
+
+def a_lease_that_is_never_checked(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Lease, "check", lambda _lease: None)
+
+
+def a_lease_that_never_expires(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Lease, "_silence", lambda _lease: 0.0)
+
+
+def a_save_without_comparing(patch: pytest.MonkeyPatch) -> None:
+    replace_document = Documents.replace
+
+    def overwrite(
+        store: Documents, data: bytes, identity: DocumentIdentity, _expected: StoredDocument | None
+    ) -> StoredDocument:
+        return replace_document(store, data, identity, store.read())
+
+    patch.setattr(Documents, "replace", overwrite)
+
+
+def a_forgotten_grant(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(
+        function_definition, "sql_grant", lambda *_: "GRANT EXECUTE ON FUNCTION dev.silver.twice TO no"
+    )
+
+
+def a_skipped_consent(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Policy, "allows", lambda *_: True)
+
+
+def a_forgotten_record(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(RunRecorder, "save", lambda *_, **__: None)
+
+
+def full_ownership_of_tags(patch: pytest.MonkeyPatch) -> None:
+    policy = World.policy
+    patch.setattr(World, "policy", lambda *given: replace(policy(*given), tags=Ownership.FULL))
+
+
+def masks_that_are_set_later(patch: pytest.MonkeyPatch) -> None:
+    run = FakeUnityCatalog.run
+
+    def unmasked(catalog: FakeUnityCatalog, sql: str) -> Sequence[Row]:
+        is_new = sql.startswith("CREATE TABLE") or " ADD COLUMNS " in sql
+        return run(catalog, sql.replace(" MASK `dev`.`silver`.`hide`", "") if is_new else sql)
+
+    patch.setattr(FakeUnityCatalog, "run", unmasked)
+
+
+def a_traceback(patch: pytest.MonkeyPatch) -> None:
+    def crash(*_: object) -> None:
+        raise KeyError("missing")
+
+    patch.setattr(simulated, "report_drift", crash)
+
+
+def journals_that_are_not_explained(patch: pytest.MonkeyPatch) -> None:
+    replay = recorder.replay
+
+    def silent(*arguments: Any) -> Replay:
+        return replace(replay(*arguments), notes=())
+
+    patch.setattr(recorder, "replay", silent)
+
+
+def plan_files_that_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(orchestrator, "earlier_apply", lambda *_: None)
+    patch.setattr(reviewed_plans, "moves", lambda *_: ())
+
+
+def comments_that_get_lost(patch: pytest.MonkeyPatch) -> None:
+    run = FakeUnityCatalog.run
+
+    def forgetful(catalog: FakeUnityCatalog, sql: str) -> Sequence[Row]:
+        return () if sql.startswith("COMMENT ON TABLE") and catalog.user != "jo" else run(catalog, sql)
+
+    patch.setattr(FakeUnityCatalog, "run", forgetful)
+
+
+def a_second_look_that_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    comments_that_get_lost(patch)
+    patch.setattr(Recording, "confirm", lambda *_: frozenset())
+
+
+def an_undo_that_does_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(simulated, "undo", lambda *_: None)
+
+
+def a_report_that_is_empty(patch: pytest.MonkeyPatch) -> None:
+    def empty(*arguments: Any) -> DriftReport:
+        return replace(report_drift(*arguments), drifted=(), deleted=())
+
+    patch.setattr(simulated, "report_drift", empty)
+
+
+BREAKS: Mapping[str, Sequence[Break]] = {
+    "OneRunChangesAtATime": [a_lease_that_is_never_checked, a_lease_that_never_expires],
+    "NoSaveIsLost": [a_save_without_comparing],
+    "RunsAreRecorded": [a_forgotten_record],
+    "RecordsWhatWas": [a_second_look_that_is_forgotten],
+    "LossesHaveConsent": [a_skipped_consent],
+    "OthersKeepTheirParts": [full_ownership_of_tags],
+    "GrantsSurviveReplacements": [a_forgotten_grant],
+    "NewColumnsAreMasked": [masks_that_are_set_later],
+    "EndsAsDocumented": [a_traceback],
+    "KilledRunsAreExplained": [journals_that_are_not_explained],
+    "FilesAreAppliedOnce": [plan_files_that_are_forgotten],
+    "Converges": [comments_that_get_lost],
+    "UndoBringsBack": [an_undo_that_does_nothing],
+    "DriftIsReported": [a_report_that_is_empty],
+}
+"""What breaks each invariant."""
+
+HINTS: Mapping[Break, int] = {
+    a_lease_that_is_never_checked: 68,
+    a_lease_that_never_expires: 68,
+    a_save_without_comparing: 12,
+    a_second_look_that_is_forgotten: 18,
+    full_ownership_of_tags: 326,
+    a_forgotten_grant: 29,
+    masks_that_are_set_later: 27,
+    plan_files_that_are_forgotten: 66,
+    comments_that_get_lost: 18,
+    a_report_that_is_empty: 4,
+}
+"""Numbers that find a break, to try first: a change of the drawing makes them useless, and nothing else."""
+
+
+@pytest.mark.parametrize(
+    ("invariant", "break_engine"),
+    [(invariant, each) for invariant, breaks in BREAKS.items() for each in breaks],
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
+)
+def test_a_broken_engine_is_found(
+    invariant: str, break_engine: Break, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_engine(monkeypatch)
+    for seed in (HINTS.get(break_engine, 0), *range(MOST_SEEDS)):
+        finding = story_of(seed).finding
+        if finding is not None and finding.invariant == invariant:
+            return
+    raise AssertionError(f"no story of {MOST_SEEDS} finds it")

@@ -1,0 +1,352 @@
+"""The world of a story: one catalog, one deployment state with its lock, the newest models, and who acts on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from delta_engine.actions import TablePlan
+from delta_engine.actions.drift_policy import DriftPolicy
+from delta_engine.actions.policy import Policy
+from delta_engine.backends.addressing import CatalogAddressing
+from delta_engine.backends.capabilities import DATABRICKS
+from delta_engine.backends.sql_runner import Backoff, Row
+from delta_engine.cli.terminal import ExitCode, ending_of
+from delta_engine.compile.planner import TablePlanner
+from delta_engine.config.settings import Settings, load_settings
+from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.locks.lease import LeaseLock
+from delta_engine.deployment.repository import StateRepository
+from delta_engine.drift.drift_report import DriftReport
+from delta_engine.errors import DeltaEngineError, StatementError, raise_all
+from delta_engine.execute.action_runner import ActionRunner
+from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.models import Function, Table
+from delta_engine.models.functions import Parameter
+from delta_engine.orchestrate.drift_reports import report_drift
+from delta_engine.orchestrate.orchestrator import Orchestrator, apply_file, revert, sync, undo
+from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.orchestrate.project import Project, load_rules
+from delta_engine.orchestrate.reviewed_plans import make_plan_file
+from delta_engine.orchestrate.runs import ApplyView, RunView
+from delta_engine.orchestrate.undoing import UndoRequest
+from delta_engine.plan_files.document import NO_OPTIONS, PlanFile
+from delta_engine.state.effective_policies import EffectivePolicyReader
+from delta_engine.state.table_queries import TableQueries
+from delta_engine.validation.protected_data import ProtectedData
+from delta_engine.validation.validator import PlanValidator
+from tests.builders.deployment import FACTS
+from tests.builders.histories import modelled, statement_by_hand
+from tests.builders.worlds import EVERYTHING, Catalog, Kill
+from tests.cases.ownership_ledger import parts_of
+from tests.simulation.judge import Judge
+from tests.simulation.ports import (
+    Documents,
+    Journals,
+    LockRecordOfAll,
+    SimulatedCatalog,
+    SimulatedJournals,
+    SimulatedLockRecords,
+    SimulatedStore,
+)
+from tests.simulation.processes import LEASE_SECONDS, Process
+from tests.simulation.scenarios import (
+    BODIES,
+    BY_HAND_ON_FUNCTION,
+    FUNCTION,
+    ByHand,
+    Command,
+    Edit,
+    Scenario,
+    Step,
+    Verb,
+    Wait,
+    Write,
+)
+from tests.simulation.stage import Stage
+
+_PATIENCE_FOR_LOCK_SECONDS = 100.0
+_LOOK_AT_LOCK_SECONDS = 2.0
+
+
+class World:
+    """Everything that a story is about.
+
+    Attributes:
+        facets: what the newest models declare, by the names of tables.
+        plan_files: the files of all plans, in order.
+    """
+
+    def __init__(self, scenario: Scenario, errored: Path) -> None:
+        self.scenario = scenario
+        self.stage = Stage(Random(scenario.seed), scenario.stickiness)
+        self.catalog = Catalog()
+        self.documents = Documents()
+        self.journals = Journals()
+        self.lock = LockRecordOfAll()
+        self.judge = Judge(self)
+        self.facets: dict[str, dict[str, object]] = {"a": {}, "b": {"key": True}}
+        self.function: dict[str, Any] = {}
+        self.plan_files: list[PlanFile] = []
+        self.errored = errored
+        self.drift_policy = DriftPolicy(handling=scenario.handling)
+        self._commands = 0
+
+    @property
+    def models(self) -> list[Table]:
+        """The newest models of tables."""
+        return models_of(self.facets)
+
+    @property
+    def others(self) -> tuple[Function, ...]:
+        """The newest models of functions: one, once a commit is about it."""
+        return (_function(**self.function),) if self.function else ()
+
+    def play(self) -> None:
+        """Play the parts of the scenario."""
+        self.stage.play({part.actor: partial(self.act, *part) for part in self.scenario.parts})
+
+    def act(self, actor: str, steps: Sequence[Step]) -> None:
+        """Let an actor take its steps."""
+        for step in steps:
+            match step:
+                case Command():
+                    self.run(actor, step)
+                case ByHand():
+                    self.change_by_hand(step)
+                case Write(table):
+                    self.stage.turn()
+                    key = f"dev.silver.{table}"
+                    if key in self.catalog.tables:
+                        self.stage.tell(f"writes rows into {table}")
+                        self.catalog.write_rows(self.catalog.tables[key].name)
+                case Wait(seconds):
+                    self.stage.sleep(seconds)
+
+    def has_wide_column(self, name: str) -> bool:
+        """Whether column x of a table is a bigint by now."""
+        stored = self.catalog.tables.get(f"dev.silver.{name}")
+        return stored is not None and "bigint" in parts_of(stored.state).get("column x type", "")
+
+    def change_by_hand(self, step: ByHand) -> None:
+        self.stage.turn()
+        if step.table == FUNCTION:
+            sql = BY_HAND_ON_FUNCTION[step.change].format(f=f"`dev`.`silver`.`{FUNCTION}`")
+        else:
+            sql = statement_by_hand(step.change, step.table, step.table)
+        try:
+            self.run_sql(sql, None)
+            self.stage.tell(f"runs {sql.replace('`dev`.`silver`.', '').replace('`', '')[:100]}")
+        except StatementError as error:
+            self.stage.tell(f"tries to change {step.table} ({step.change}): {error.error_class}")
+
+    def run_sql(self, sql: str, process: Process | None) -> Sequence[Row]:
+        """Run a statement of a process, or of a person."""
+        before = dict(self.catalog.tables), dict(self.catalog.functions)
+        self.catalog.user = process.actor if process else "jo"
+        rows = self.catalog.run(sql)
+        self.judge.on_changed(process, sql, *before)
+        return rows
+
+    def run(self, actor: str, command: Command) -> ExitCode | None:
+        """Run a command to its end; return its exit code, None if it was killed."""
+        return self.ended(self.started(actor, command))
+
+    def started(self, actor: str, command: Command) -> Process:
+        """Commit the edits of a command, and return its process."""
+        for edit in command.edits:
+            self.commit(actor, edit)
+        self._commands += 1
+        models = tuple(self.models)
+        return Process(self, actor, self._commands, command, began_at=self.stage.now, models=models)
+
+    def ended(self, process: Process) -> ExitCode | None:
+        """Run a process to its end; return its exit code, None if it was killed."""
+        code: ExitCode | None
+        try:
+            code, word = _run(process)
+        except KeyboardInterrupt:
+            code, word = ExitCode.INTERRUPTED, "interrupted"
+        except Kill:
+            code, word = None, "killed"
+        except DeltaEngineError as error:
+            word, code = ending_of(error)
+            word = f"{word}, {type(error).__name__}"
+        except Exception as error:  # noqa: BLE001 - a traceback is a finding
+            self.judge.find("EndsAsDocumented", f"{process.name} ends in {type(error).__name__}: {error}")
+            code, word = None, "crashed"
+        process.tell(f"ends: {word}" + ("" if code is None else f" ({int(code)})"))
+        self.judge.on_ended(process, code)
+        return code
+
+    def environment(self, process: Process) -> Orchestrator:
+        """Return the environment of a process, made of simulated ports."""
+        catalog = SimulatedCatalog(process)
+        addressing = CatalogAddressing()
+        queries = TableQueries(catalog, addressing, parallelism=1)
+        policy = self.policy(process.command)
+        return Orchestrator(
+            name="test",
+            reader=catalog,
+            action_runner=ActionRunner(catalog, addressing, DATABRICKS, parallelism=1),
+            planner=TablePlanner(policy),
+            others=self.others,
+            validator=PlanValidator(policy),
+            drift_policy=self.drift_policy,
+            deployment=self._deployment(process),
+            protected_data=ProtectedData(EffectivePolicyReader(catalog), catalog, addressing, parallelism=1),
+            versions=queries,
+            history=queries,
+            row_counter=catalog,
+        )
+
+    def policy(self, command: Command) -> Policy:
+        return Policy(allow=EVERYTHING if command.has_consent else ())
+
+    def project(self, process: Process) -> Project:
+        """Return the project that a process loads."""
+        settings = replace(
+            _settings(),
+            policy=self.policy(process.command),
+            drift_policy=self.drift_policy,
+            environment="test",
+        )
+        return Project(settings=settings, models=process.models, others=self.others, rules=_rules())
+
+    def _deployment(self, process: Process) -> Deployment:
+        facts = replace(FACTS, who=process.actor)
+        return Deployment(
+            repository=StateRepository(
+                SimulatedStore(process), "test", errored_dir=self.errored, now=self.stage.moment
+            ),
+            journals=SimulatedJournals(process),
+            lock=LeaseLock(
+                SimulatedLockRecords(process),
+                lease_seconds=LEASE_SECONDS,
+                monotonic=lambda: self.stage.now,
+                pause=lambda _seconds: process.sleep(_LOOK_AT_LOCK_SECONDS),
+                repeat=process.repeat,
+            ),
+            facts=lambda: facts,
+            lock_timeout_seconds=_PATIENCE_FOR_LOCK_SECONDS,
+        )
+
+    def commit(self, actor: str, edit: Edit) -> None:
+        """Change a model, unless the models would be invalid."""
+        if edit.table == FUNCTION:
+            self.function = {"body": BODIES[0], **self.function, edit.facet: edit.value}
+            self.stage.tell(f"commits {FUNCTION} {edit.facet} = {edit.value!r}", by=actor)
+            return
+        facets = {**self.facets, edit.table: {**self.facets[edit.table], edit.facet: edit.value}}
+        if _are_valid(tuple((name, tuple(sorted(said.items()))) for name, said in facets.items())):
+            self.facets = facets
+            self.stage.tell(f"commits {edit.table} {edit.facet} = {edit.value!r}", by=actor)
+
+
+class _View(RunView):
+    """Shows nothing, agrees to everything, and keeps what it was told."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.is_earlier = False
+
+    def notify(self, note: str) -> None:
+        self.process.notes.append(note)
+
+    @contextmanager
+    def applying(self, _plan: TablePlan, /) -> Iterator[ApplyView]:
+        process = self.process
+        process.control = ApplyControl(
+            wait=process.sleep,
+            backoff=Backoff(draw=lambda: 0.5),
+            seconds=lambda: process.world.stage.now,
+        )
+        try:
+            yield ApplyView(control=process.control)
+        finally:
+            process.control = None
+
+    def show_already_applied(self, _applied: object, _report: object, /) -> None:
+        self.is_earlier = True
+
+
+def _run(process: Process) -> tuple[ExitCode, str]:
+    """Run a command as the command line does; return its exit code, and a word for how it ended."""
+    world = process.world
+    environment, view, models = world.environment(process), _View(process), process.models
+    match process.command.verb:
+        case Verb.SYNC:
+            sync(environment, models, view)
+        case Verb.REVERT:
+            revert(environment, models, view)
+        case Verb.UNDO:
+            undo(environment, UndoRequest(), view)
+        case Verb.DRIFT:
+            report: DriftReport = report_drift(environment, models)
+            count = sum(1 for _ in report.findings())
+            process.report = report
+            return ExitCode.DONE, f"{count} findings" if count else "no drift"
+        case Verb.PLAN:
+            planned = plan_unlocked(environment, models, allow_cached=False)
+            raise_all(planned.refusals)
+            world.plan_files.append(make_plan_file(world.project(process), environment, planned, NO_OPTIONS))
+            return ExitCode.DONE, f"{len(planned.compiled.steps)} steps planned"
+        case Verb.APPLY:
+            if not world.plan_files:
+                return ExitCode.DONE, "no file"
+            file = world.plan_files[-1]
+            apply_file(environment, world.project(process), file, None, view)
+            if view.is_earlier:
+                return ExitCode.DONE, "applied before"
+            world.judge.on_applied(process, file)
+    return ExitCode.DONE, "done"
+
+
+def models_of(facets: dict[str, dict[str, Any]]) -> list[Table]:
+    """Return the models of tables that are declared."""
+    return [
+        _modelled(name, tuple(sorted(facets_of_table.items())))
+        for name, facets_of_table in facets.items()
+        if facets_of_table.get("declared", True)
+    ]
+
+
+@cache
+def _modelled(name: str, facets: tuple[tuple[str, object], ...]) -> Table:
+    return modelled(name, dict(facets))
+
+
+@cache
+def _are_valid(facets: tuple[tuple[str, tuple[tuple[str, object], ...]], ...]) -> bool:
+    models = models_of({name: dict(said) for name, said in facets})
+    names = {model.key for model in models}
+    parents = {key.references for model in models for key in model.foreign_keys}
+    return parents <= names and not any(PlanValidator().model_violations(models))
+
+
+@cache
+def _function(body: str, grant: bool = False) -> Function:
+    return Function(
+        "dev",
+        "silver",
+        FUNCTION,
+        "bigint",
+        body,
+        [Parameter("n", "bigint")],
+        grants={"us": ["EXECUTE"]} if grant else {},
+    )
+
+
+@cache
+def _settings() -> Settings:
+    return load_settings(Path(__file__).parents[2] / "conf", "local")
+
+
+@cache
+def _rules() -> Any:
+    return load_rules(_settings())
