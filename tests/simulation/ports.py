@@ -184,7 +184,8 @@ class SimulatedLockRecords:
 
 def state_in(data: bytes) -> DeploymentState:
     """Return the deployment state in a document."""
-    return decode_state(data, environment="test", where="the store").state
+    state, _version = decode_state(data, environment="test", where="the store")
+    return state
 
 
 def _statement_errors(sql: str) -> PortErrors:

@@ -12,8 +12,9 @@ from delta_engine.actions.policy import Ownership, Policy
 from delta_engine.aspects import function_definition
 from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment import recorder
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.locks.lease import Lease
-from delta_engine.deployment.recorder import Replay, RunRecorder
+from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.stored import DocumentIdentity, StoredDocument
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.orchestrate import orchestrator, reviewed_plans
@@ -88,8 +89,8 @@ def a_traceback(patch: pytest.MonkeyPatch) -> None:
 def journals_that_are_not_explained(patch: pytest.MonkeyPatch) -> None:
     replay = recorder.replay
 
-    def silent(*arguments: Any) -> Replay:
-        return replace(replay(*arguments), notes=())
+    def silent(*arguments: Any) -> tuple[DeploymentState, list[str]]:
+        return replay(*arguments)[0], []
 
     patch.setattr(recorder, "replay", silent)
 

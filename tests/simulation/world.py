@@ -15,7 +15,7 @@ from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.actions.policy import Policy
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS
-from delta_engine.backends.sql_runner import Backoff, Row
+from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.terminal import ExitCode, ending_of
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.config.settings import Settings, load_settings
@@ -34,7 +34,6 @@ from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_rules
 from delta_engine.orchestrate.reviewed_plans import make_plan_file
 from delta_engine.orchestrate.runs import ApplyView, RunView
-from delta_engine.orchestrate.undoing import UndoRequest
 from delta_engine.plan_files.document import NO_OPTIONS, PlanFile
 from delta_engine.state.effective_policies import EffectivePolicyReader
 from delta_engine.state.table_queries import TableQueries
@@ -263,7 +262,7 @@ class _View(RunView):
         process = self.process
         process.control = ApplyControl(
             wait=process.sleep,
-            backoff=Backoff(draw=lambda: 0.5),
+            draw=lambda: 0.5,
             seconds=lambda: process.world.stage.now,
         )
         try:
@@ -285,7 +284,7 @@ def _run(process: Process) -> tuple[ExitCode, str]:
         case Verb.REVERT:
             revert(environment, models, view)
         case Verb.UNDO:
-            undo(environment, UndoRequest(), view)
+            undo(environment, NO_OPTIONS, view)
         case Verb.DRIFT:
             report: DriftReport = report_drift(environment, models)
             count = sum(1 for _ in report.findings())
