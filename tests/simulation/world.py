@@ -266,7 +266,7 @@ class _View(RunView):
             seconds=lambda: process.world.stage.now,
         )
         try:
-            yield ApplyView(control=process.control)
+            yield process.control, lambda _outcome: None
         finally:
             process.control = None
 
