@@ -315,7 +315,6 @@ class _Sides:
             side = Side(reads, self.state.views[key].schema_mode)
             for inner_place in order_of(side, None, self.moved).precedes:
                 yield from self._causes(inner_place, turns)
-            return
         if turn is Turn.CREATE or not self._evolves(key):
             return
         queries = (self.queries.get(key), self.views[key].query if key in self.views else None)

@@ -336,3 +336,18 @@ def test_a_view_is_bridged_where_protection_renames_a_column() -> None:
         "CREATE OR",
         "ALTER VIEW",
     ]
+
+
+def test_a_view_leaves_a_dropped_view_before_that_gets_another_number_of_columns() -> None:
+    pairs = replace(
+        PAIRS, view_name="zipped", query="SELECT a FROM dev.silver.ids AS i(a, b)", declared_at=None
+    )
+    desired = replace(pairs, query="SELECT id AS a FROM dev.silver.sales", declared_at=None)
+    longer = replace(WIDE, columns=(*WIDE.columns, Column("note", "string")), declared_at=None)
+    state = CatalogState(
+        tables={WIDE.key: state_of(WIDE)}, views={view.key: view_state_of(view) for view in (SPREADS, pairs)}
+    )
+    records = {f"view.{view.key}": Recorded.of(view) for view in (SPREADS, pairs)}
+    plan = TablePlanner(Policy(removed_views=Removed.DROP)).plan([longer, desired], state, records)
+    statements = [" ".join(sql.split()[:2]) for sql in statements_of(plan)]
+    assert statements == ["ALTER VIEW", "ALTER TABLE", "DROP VIEW"]
