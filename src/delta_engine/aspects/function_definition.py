@@ -154,12 +154,6 @@ def _read_language(place: Place, name: str) -> FunctionLanguage:
     return languages[name.lower()]
 
 
-def _written_parameter(parameter: Parameter) -> dict[str, str]:
-    default = {} if parameter.default is None else {"default": parameter.default}
-    comment = {"comment": parameter.comment} if parameter.comment else {}
-    return {"name": parameter.name, "type": shown_type(parameter.data_type), **default, **comment}
-
-
 def _define_parameters(parameters: Sequence[Parameter]) -> tuple[ParameterDefinition, ...]:
     return tuple(
         ParameterDefinition(
@@ -260,7 +254,7 @@ PARAMETERS_FACET: Facet[Function, FunctionState, tuple[Parameter, ...]] = Facet(
         decode=_as_parameters,
         written_type=list[WrittenParameter],
         read=_read_parameters,
-        write=lambda parameters: [_written_parameter(parameter) for parameter in parameters],
+        write=lambda parameters: [*map(msgspec.to_builtins, _define_parameters(parameters))],
         words="list of mappings",
     ),
     meaning="its parameters: each with `name`, `type` and, where it has them, `default` and `comment`",

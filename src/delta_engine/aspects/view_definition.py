@@ -310,11 +310,6 @@ def _read_columns(place: Place, written: Sequence[WrittenViewColumn]) -> tuple[V
     )
 
 
-def _written_column(column: ViewColumn) -> dict[str, Any]:
-    comment = {"comment": column.comment} if column.comment else {}
-    return {"name": column.name, **comment, **({"tags": dict(column.tags)} if column.tags else {})}
-
-
 def _imported_columns(_name: SecurableName | None, state: ViewState) -> tuple[ViewColumn, ...]:
     """Return the columns as a model declares them; a view that evolves has the comments of what it reads."""
     if not state.evolves:
@@ -424,7 +419,7 @@ COLUMNS_FACET: Facet[View, ViewState, tuple[ViewColumn, ...]] = Facet(
         decode=_as_columns,
         written_type=list[WrittenViewColumn],
         read=_read_columns,
-        write=lambda columns: [_written_column(column) for column in columns],
+        write=lambda columns: [*map(msgspec.to_builtins, _define_columns(columns))],
         with_texts=_with_texts,
         words="list of mappings",
         schema={
