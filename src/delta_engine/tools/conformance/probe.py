@@ -44,9 +44,7 @@ def of_scratch(
     def made(ask: Callable[[Rounds, Any, Any], Answer]) -> Callable[[Rounds], Answer]:
         def asked(rounds: Rounds) -> Answer:
             key, read = rounds.objects.place.qualified(name).key, rounds.reader.snapshot([])
-            declared = (
-                model for walk in rounds.walks for step in walk.group.steps for model in step.governance
-            )
+            declared = (model for walk in rounds.walks for step in walk.group.steps for model in step)
             of_type = [model for model in declared if isinstance(model, model_type)]
             for model in reversed(of_type):
                 state = read.of(model.qualified_name)

@@ -17,22 +17,23 @@ from delta_engine.errors import CatalogReadError, RefusedError, StatementError, 
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind
-from delta_engine.models import FunctionName, PolicyName, QualifiedName, Table
+from delta_engine.models import FunctionName, PolicyName, QualifiedName, Securable, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, PlannedRun, open_run
 from delta_engine.ownership.recorded import Status, resource_key
-from delta_engine.state.catalog_reader import bare_model
+from delta_engine.state.catalog_reader import bare_model, former_names
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.visible import plural
 from delta_engine.tools.conformance.last_read import LastRead, NoVersions
 from delta_engine.tools.conformance.report import CheckStatus, GroupReport, StepReport
-from delta_engine.tools.conformance.scratch_objects import ScratchObjects, former_names
-from delta_engine.tools.conformance.scratch_tables import Group, ScratchStep
+from delta_engine.tools.conformance.scratch_objects import ScratchObjects, replaced_names
+from delta_engine.tools.conformance.scratch_tables import Group
 from delta_engine.tools.conformance.statement_log import LIMIT_REACHED, StatementLog
 from delta_engine.validation.preflight import Preflight
+from delta_engine.validation.rules import of_kind
 from delta_engine.validation.validator import PlanValidator
 
 MOST_READS: Final = 3
@@ -71,9 +72,17 @@ class Walk:
     skipped: str = ""
 
     @property
-    def step(self) -> ScratchStep:
-        """The step that began last."""
+    def step(self) -> tuple[Securable, ...]:
+        """The models of the step that began last."""
         return self.group.steps[len(self.reports) - 1]
+
+    @property
+    def removed(self) -> tuple[QualifiedName, ...]:
+        """The tables of the step before, which this one neither declares nor renames."""
+        before = self.group.steps[len(self.reports) - 2] if len(self.reports) > 1 else ()
+        named = {name for model in self.step for name in (model.qualified_name, *former_names(model))}
+        tables = (model.qualified_name for model in before if isinstance(model, Table))
+        return tuple(name for name in tables if name not in named)
 
     @property
     def status(self) -> CheckStatus:
@@ -220,7 +229,7 @@ class Rounds:
             raise_all(planned.refusals)
             self.objects.begin(planned.compiled)
             self.reader.forget(step.name.key for step in planned.compiled.steps)
-            self.reader.forget(name.key for name in former_names(planned.plan))
+            self.reader.forget(name.key for name in replaced_names(planned.plan))
             applied = apply_planned(run, planned, control=self.control)
         self.objects.end(planned.plan, applied.outcomes)
         present = [
@@ -296,8 +305,8 @@ class Rounds:
         """Return the environment in which only the tables that the steps remove are undeclared ones."""
         return replace(
             self.environment,
-            others=tuple(model for walk in walks for model in (*walk.step.schemas, *walk.step.governance)),
-            owns=tuple(str(name) for walk in walks for name in walk.step.removed),
+            others=tuple(model for walk in walks for model in walk.step if not isinstance(model, Table)),
+            owns=tuple(str(name) for walk in walks for name in walk.removed),
         )
 
 
@@ -306,7 +315,7 @@ def _keys(walks: Iterable[Walk]) -> set[str]:
 
 
 def _tables(walks: Iterable[Walk]) -> list[Table]:
-    return [table for walk in walks for table in walk.step.tables]
+    return of_kind(Table, (model for walk in walks for model in walk.step))
 
 
 def _lines_by_group(
@@ -329,7 +338,7 @@ def _lines_by_group(
 
 
 def _removed(walks: Iterable[Walk]) -> list[Table]:
-    return [bare_model(name) for walk in walks for name in walk.step.removed]
+    return [bare_model(name) for walk in walks for name in walk.removed]
 
 
 def _differences(walk: Walk, again: PlannedRun, left: CatalogState) -> Iterator[str]:
@@ -337,7 +346,7 @@ def _differences(walk: Walk, again: PlannedRun, left: CatalogState) -> Iterator[
 
     `left` has the removed tables.
     """
-    lines = [f"{name.table} is still there" for name in walk.step.removed if left.table(name).exists]
+    lines = [f"{name.table} is still there" for name in walk.removed if left.table(name).exists]
     lines += chain.from_iterable(map(_remaining_changes, walk.own(again.compiled)))
     yield from lines
     resources = again.basis.state.resources if again.basis.state is not None else {}

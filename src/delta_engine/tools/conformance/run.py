@@ -106,7 +106,7 @@ def prepare(
     candidates = [(group, _left_out(group, backend, place)) for group in groups(place)]
     possible = tuple(group for group, left_out in candidates if left_out is None)
     for step in chain.from_iterable(group.steps for group in possible):
-        raise_all(PlanValidator().model_violations((*step.tables, *step.governance)))
+        raise_all(PlanValidator().model_violations(step))
     return Prepared(
         place=place,
         platform_version=platform_version,

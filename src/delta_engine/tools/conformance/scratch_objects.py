@@ -75,7 +75,7 @@ class ScratchObjects:
         """Note what an apply dropped and renamed, and which schema and policies the platform refused to create."""
         self.created -= {outcome.name for outcome in outcomes if outcome.kind is OutcomeKind.DROPPED}
         if not any(outcome.failure for outcome in of_tables(outcomes)):
-            self.created -= {*former_names(plan)}
+            self.created -= {*replaced_names(plan)}
         new = {change.name for change in plan.changes if isinstance(change, Create)}
         self.created -= {
             outcome.name
@@ -158,7 +158,7 @@ class ScratchObjects:
         return True
 
 
-def former_names(plan: TablePlan) -> Iterator[QualifiedName | ViewName]:
+def replaced_names(plan: TablePlan) -> Iterator[QualifiedName | ViewName]:
     """Yield the names from which a plan renames tables and views."""
     for change in plan.changes:
         if isinstance(change, Align):

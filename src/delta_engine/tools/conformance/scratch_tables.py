@@ -30,6 +30,7 @@ from delta_engine.models import (
     RowFilter,
     Schema,
     SchemaName,
+    Securable,
     SecurableName,
     Table,
     View,
@@ -105,35 +106,28 @@ class ScratchPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScratchStep:
-    """The models of one step of a group; `removed` has tables that are no longer declared."""
-
-    tables: tuple[Table, ...] = ()
-    schemas: tuple[Schema, ...] = ()
-    governance: tuple[Function | AbacPolicy | View, ...] = ()
-    removed: tuple[QualifiedName, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Scratch objects that belong together. A group that `lacks` an input is skipped."""
+    """Scratch objects that belong together. A group that `lacks` an input is skipped.
+
+    Args:
+        steps: the models of each step.
+    """
 
     name: str
     features: tuple[Feature, ...]
-    steps: tuple[ScratchStep, ...]
+    steps: tuple[tuple[Securable, ...], ...]
     functions: tuple[str, ...] = ()
     lacks: str = ""
 
     @property
     def makes_schema(self) -> bool:
         """Whether the group creates the scratch schema."""
-        return any(step.schemas for step in self.steps)
+        return any(name.is_container for name in self.names)
 
     @property
     def names(self) -> tuple[SecurableName, ...]:
         """The names of all its objects."""
-        models = [model for step in self.steps for model in (*step.tables, *step.schemas, *step.governance)]
-        return tuple(dict.fromkeys(model.qualified_name for model in models))
+        return tuple(dict.fromkeys(model.qualified_name for step in self.steps for model in step))
 
 
 def groups(place: ScratchPlace) -> tuple[Group, ...]:
@@ -157,13 +151,12 @@ def scratch_table(place: ScratchPlace, name: str, *columns: Column, **declared: 
     return Table(place.catalog, place.schema, place.qualified(name).table, columns or (ID,), **declared)
 
 
-def _group(name: str, features: tuple[Feature, ...], *tables: Table, **settings: Any) -> Group:
-    return Group(
-        name=name,
-        features=features,
-        steps=tuple(ScratchStep(tables=(table,)) for table in tables),
-        **settings,
-    )
+def _group(
+    name: str, features: tuple[Feature, ...], *steps: Securable | tuple[Securable, ...], **settings: Any
+) -> Group:
+    """Return a group; a step may be one model."""
+    whole = tuple(step if isinstance(step, tuple) else (step,) for step in steps)
+    return Group(name=name, features=features, steps=whole, **settings)
 
 
 def _columns(place: ScratchPlace) -> tuple[Group, ...]:
@@ -296,14 +289,12 @@ def _keys(place: ScratchPlace) -> Group:
     child = partial(scratch_table, place, "child", ID, Column("parent_id", "bigint"))
     foreign_keys = [ForeignKey(["parent_id"], str(place.qualified("parent")))]
     named = PrimaryKey(["id"], f"conformance_{place.run_id}")
-    return Group(
-        name="keys",
-        features=(Feature.PRIMARY_KEYS, Feature.FOREIGN_KEYS),
-        steps=(
-            ScratchStep(tables=(parent(primary_key=["id"]), child(foreign_keys=foreign_keys))),
-            ScratchStep(tables=(parent(), child())),
-            ScratchStep(tables=(parent(primary_key=named), child(foreign_keys=foreign_keys))),
-        ),
+    return _group(
+        "keys",
+        (Feature.PRIMARY_KEYS, Feature.FOREIGN_KEYS),
+        (parent(primary_key=["id"]), child(foreign_keys=foreign_keys)),
+        (parent(), child()),
+        (parent(primary_key=named), child(foreign_keys=foreign_keys)),
     )
 
 
@@ -351,8 +342,7 @@ def _tags(place: ScratchPlace) -> Group:
         ),
         table(Column("id", "bigint")),
     )
-    steps = tuple(ScratchStep(tables=(model, kept)) for model in models)
-    return Group(name="tags", features=(Feature.TAGS,), steps=steps)
+    return _group("tags", (Feature.TAGS,), *((model, kept) for model in models))
 
 
 def _choices(place: ScratchPlace) -> Iterator[Group]:
@@ -380,11 +370,7 @@ def _whole_tables(place: ScratchPlace) -> tuple[Group, ...]:
             scratch_table(place, "former"),
             scratch_table(place, "renamed", renamed_from=place.qualified("former").table),
         ),
-        Group(
-            name="removed tables",
-            features=(Feature.TABLE_REMOVAL,),
-            steps=(ScratchStep(tables=(removed,)), ScratchStep(removed=(removed.qualified_name,))),
-        ),
+        _group("removed tables", (Feature.TABLE_REMOVAL,), removed, ()),
         _group(
             "external tables",
             (Feature.EXTERNAL_TABLES,),
@@ -417,11 +403,7 @@ def _functions(place: ScratchPlace) -> Group:
         (masked(bodies[1], comment="Changed", grants=user), cleaned("return x  # $$", comment="Python")),
         (masked(bodies[2]), cleaned("return x")),
     )
-    return Group(
-        name="functions",
-        features=(Feature.FUNCTIONS, Feature.GRANTS),
-        steps=tuple(ScratchStep(governance=step) for step in models),
-    )
+    return _group("functions", (Feature.FUNCTIONS, Feature.GRANTS), *models)
 
 
 def _policies(place: ScratchPlace) -> Group:
@@ -443,11 +425,8 @@ def _policies(place: ScratchPlace) -> Group:
         ),
         policy(match={"r": f"has_tag('{place.tag}')"}, comment="Changed"),
     )
-    return Group(
-        name="policies",
-        features=(Feature.POLICIES, Feature.FUNCTIONS),
-        steps=tuple(ScratchStep(tables=(table,), governance=(region, step)) for step in models),
-    )
+    steps = ((table, region, step) for step in models)
+    return _group("policies", (Feature.POLICIES, Feature.FUNCTIONS), *steps)
 
 
 def scratch_view(place: ScratchPlace, name: str, query: str, *columns: ViewColumn, **declared: Any) -> View:
@@ -465,9 +444,9 @@ def _views(place: ScratchPlace) -> tuple[Group, ...]:
     )
     return (
         _changing_views(place),
-        _view_group(
+        _group(
             "comments of views",
-            (Feature.VIEW_COLUMN_COMMENTS,),
+            (Feature.VIEWS, Feature.VIEW_COLUMN_COMMENTS),
             commented(one, ViewColumn("id", _AWKWARD), ViewColumn("a b", "Text")),
             commented(
                 "SELECT 3 AS id,\t-- a note\n\n\n  'it''s\t\\\\d' AS `a b`;\n",
@@ -476,19 +455,14 @@ def _views(place: ScratchPlace) -> tuple[Group, ...]:
                 schema_mode="type evolution",
             ),
         ),
-        _view_group(
+        _group(
             "tags and rights of views",
-            (Feature.TAGS, Feature.GRANTS, Feature.OWNERS),
+            (Feature.VIEWS, Feature.TAGS, Feature.GRANTS, Feature.OWNERS),
             dressed(one, ViewColumn("id", tags={tag: "it's"}), tags={tag: "1"}, **rights),
             dressed(two, ViewColumn("a b", tags={tag: "yes"}), tags={tag: "2"}, **rights),
         ),
-        _view_group("renamed views", (Feature.GRANTS,), former, renamed),
+        _group("renamed views", (Feature.VIEWS, Feature.GRANTS), former, renamed),
     )
-
-
-def _view_group(name: str, features: tuple[Feature, ...], *views: View) -> Group:
-    steps = tuple(ScratchStep(governance=(view,)) for view in views)
-    return Group(name=name, features=(Feature.VIEWS, *features), steps=steps)
 
 
 def _changing_views(place: ScratchPlace) -> Group:
@@ -506,10 +480,8 @@ def _changing_views(place: ScratchPlace) -> Group:
             view(f"SELECT * FROM {source}", schema_mode="evolution", comment="Changed"),
         ),
     )
-    return Group(
-        name="views",
-        features=(Feature.VIEWS, Feature.COLUMN_RENAMES),
-        steps=tuple(ScratchStep(tables=(of,), governance=(model, reader)) for of, model in steps),
+    return _group(
+        "views", (Feature.VIEWS, Feature.COLUMN_RENAMES), *((of, model, reader) for of, model in steps)
     )
 
 
@@ -524,5 +496,4 @@ def _scratch_schema(place: ScratchPlace) -> Group:
         schema("Changed", tags=tags, grants={user: ["SELECT", "USE SCHEMA"]}, owner=user, **chosen),
         schema("", grants={user: ["USE SCHEMA"]}),
     )
-    steps = tuple(ScratchStep(schemas=(model,)) for model in models)
-    return Group(name="schemas", features=(Feature.SCHEMA_METADATA,), steps=steps)
+    return _group("schemas", (Feature.SCHEMA_METADATA,), *models)

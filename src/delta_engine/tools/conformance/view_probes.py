@@ -9,7 +9,7 @@ from typing import Final
 from delta_engine.backends.capabilities import Feature
 from delta_engine.backends.error_conditions import is_refused_query
 from delta_engine.errors import StatementError
-from delta_engine.models import View, ViewColumn
+from delta_engine.models import Table, View, ViewColumn
 from delta_engine.sql.text import sql_path
 from delta_engine.sql.view_queries import is_same_query, without_names
 from delta_engine.sql.views import sql_alter_view_query, sql_create_view, sql_describe_query
@@ -20,6 +20,7 @@ from delta_engine.tools.conformance.report import Holds
 from delta_engine.tools.conformance.rounds import Rounds
 from delta_engine.tools.conformance.scratch_tables import scratch_view
 from delta_engine.tools.conformance.statement_log import error_form
+from delta_engine.validation.rules import of_kind
 
 _KEPT: Final = frozenset({"query", "schema_mode", "comment", "owner", "grants"})
 """What the documentation or Spark says that a view keeps when its query changes."""
@@ -43,8 +44,10 @@ def _differ(before: ViewState, after: ViewState, field: str) -> bool:
 def _inherited(rounds: Rounds, _view: View, state: ViewState) -> Answer:
     """Read the comments of a view that returns every column of a table."""
     shown = {column.key: column.comment for column in state.columns}
-    tables = (table for walk in rounds.walks for step in walk.group.steps for table in step.tables)
-    below = [table for table in tables if table.key == rounds.objects.place.qualified("viewed").key]
+    models = (model for walk in rounds.walks for step in walk.group.steps for model in step)
+    below = [
+        table for table in of_kind(Table, models) if table.key == rounds.objects.place.qualified("viewed").key
+    ]
     comments = {column.key: column.comment for column in below[-1].columns if column.comment}
     findings = [f"{key}: {shown.get(key)!r}" for key in comments]
     return Holds.YES if comments.items() <= shown.items() else Holds.NO, findings
