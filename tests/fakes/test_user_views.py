@@ -312,3 +312,31 @@ def test_only_owners_and_managers_change_views() -> None:
         catalog.user = "ann@example.com"
     catalog.by_hand(f"REVOKE SELECT ON VIEW {V} FROM `bob`", user="jo")
     assert catalog.user_views[V].grants == {"jo": ("MANAGE",)}
+
+
+def test_a_query_is_described_without_a_view(catalog: FakeUnityCatalog) -> None:
+    """Two columns of one name are described, and refused for a view (measured on Spark 4.1.1)."""
+    twice = "SELECT *, 1 AS id FROM dev.silver.orders"
+    rows = catalog.run(f"DESCRIBE QUERY {twice}")
+    assert [(row["col_name"], row["comment"]) for row in rows] == [
+        ("id", "the id"),
+        ("name", None),
+        ("x", None),
+        ("id", None),
+    ]
+    assert refusal(catalog, f"CREATE VIEW {V} AS {twice}") == "COLUMN_ALREADY_EXISTS"
+
+
+@pytest.mark.parametrize(
+    ("query", "condition"),
+    [
+        ("SELECT nope FROM dev.silver.orders", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("SELECT 1 AS a FROM dev.silver.missing", "TABLE_OR_VIEW_NOT_FOUND"),
+        ("SELECT dev.silver.missing(id) AS a FROM dev.silver.orders", "UNRESOLVED_ROUTINE"),
+        ("SELECT id a b FROM dev.silver.orders", "PARSE_SYNTAX_ERROR"),
+    ],
+)
+def test_a_query_that_cannot_run_is_not_described(
+    catalog: FakeUnityCatalog, query: str, condition: str
+) -> None:
+    assert refusal(catalog, f"DESCRIBE QUERY {query}") == condition
