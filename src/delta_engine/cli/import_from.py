@@ -52,7 +52,8 @@ def import_from(
         files = write_models(
             models, settings, conf_dir, to, choice("--per", per, Per) if per else None, is_python=is_python
         )
-    print_left_out(models.notes, models.refusals)
+    unused = [f"--var {name} is no variable of the sources" for name in variables.unused]
+    print_left_out([*unused, *models.notes], models.refusals)
     print_declared(models.declared)
     if to is None:
         typer.echo(text_of(models, settings, is_python=is_python), nl=False)

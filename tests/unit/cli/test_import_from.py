@@ -91,7 +91,8 @@ def test_variables_are_kept(scripts: Scripts) -> None:
     assert imported.stdout.count("catalog: ${catalog}") == 3
     assert scripts.imports("--var", "cat=${catalog}", "--to", "conf/models/all.yml").code == 0
     assert scripts.project.run("validate").code == 0
-    literal = scripts.imports("--var", "cat=other", "--format", "python")
+    literal = scripts.imports("--var", "cat=other", "--format", "python", "--var", "region=eu")
+    assert "note: --var region is no variable of the sources" in literal.stderr
     assert literal.stdout.count('catalog_name="other"') == 3
     assert 'location="s3://${bucket}/t"' in literal.stdout
 

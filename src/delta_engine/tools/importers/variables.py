@@ -69,6 +69,12 @@ class Variables:
             rendered = self._from_template(rendered, file)
         return _IDENTIFIER.sub(lambda match: self._identifier(match, file), rendered)
 
+    @property
+    def unused(self) -> list[str]:
+        """The given variables that no source has, which may be typing errors."""
+        used = {part for name in self._uses for part in (name, name.rpartition(".")[2])}
+        return [name for name in self._given if name not in used]
+
     def shown(self, text: str) -> str:
         """Return a text for messages, with the variables in place of their stand-ins."""
         return self._replaced(text, lambda name: f"${{{name}}}")

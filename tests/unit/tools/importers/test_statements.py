@@ -248,6 +248,12 @@ def test_names_in_queries_of_views_become_whole(query: str, tmp_path: Path) -> N
     assert ((*source.models,), (*source.refusals,)) == ((View("dev", "silver", "v", QUERIES[query]),), ())
 
 
+def test_what_is_replaced_keeps_its_grants_alone(tmp_path: Path) -> None:
+    others = "ALTER TABLE t SET TAGS ('a' = 'b'); GRANT SELECT ON t TO x; CREATE OR REPLACE TABLE t (b INT);"
+    source = read(tmp_path, f"{T} {others}")
+    assert (*source.models,) == (table(Column("b", "int"), grants={"x": ["SELECT"]}),)
+
+
 def test_views_and_functions(tmp_path: Path) -> None:
     source = read(
         tmp_path,
