@@ -105,7 +105,7 @@ class Catalog:
             return False
 
     def add(self, model: Any, *, replaces: bool, keeps: bool) -> None:
-        """Add what CREATE makes, with OR REPLACE, which keeps grants, or IF NOT EXISTS."""
+        """Add what CREATE makes, with OR REPLACE, which keeps the grants of tables alone, or IF NOT EXISTS."""
         slot = _slot_of(model)
         present = self.slots.get(slot)
         if present is not None and keeps:
@@ -116,7 +116,7 @@ class Catalog:
                 "Remove one of the two, or write CREATE OR REPLACE.",
             )
         self.left_out.discard(slot)
-        self.slots[slot] = replace(model, grants=present.grants) if present is not None else model
+        self.slots[slot] = replace(model, grants=present.grants) if isinstance(present, Table) else model
 
     def put(self, model: Securable) -> None:
         """Take the changed model of something that exists."""

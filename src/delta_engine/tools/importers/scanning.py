@@ -22,7 +22,6 @@ _WORD: Final = re.compile(
     r"|(?P<word>\w+)|(?P<mark>\|\||/\*|.)",
     re.DOTALL,
 )
-_NOTEBOOK: Final = "-- Databricks notebook source"
 _CELL: Final = re.compile(r"^--\s*COMMAND\s*-{5,}\s*$", re.MULTILINE)
 _MAGIC: Final = re.compile(r"^--\s*MAGIC\s?(?P<code>.*)$", re.MULTILINE)
 _HARMLESS_LANGUAGES: Final = ("%md", "%md-sandbox", "%sql")

@@ -284,6 +284,10 @@ def _without(values: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
     return {key: value for key, value in values.items() if key not in keys}
 
 
+def _without_properties(table: Table, reader: Reader, _catalog: Catalog) -> Table:
+    return replace(table, table_properties=_without(table.table_properties, reader.keys()))
+
+
 def _with_clustering(table: Table, reader: Reader, _catalog: Catalog) -> Table:
     clustering = _clustering(reader)
     is_automatic = clustering == AUTO
@@ -535,19 +539,14 @@ _ALTER_VIEW: Final[_Alterations] = {
     "with schema": lambda view, reader, _: replace(view, schema_mode=_schema_mode(reader)),
 }
 _ALTER_TABLE: Final[_Alterations] = {
-    "add columns": _with_columns,
-    "add column": _with_columns,
+    **dict.fromkeys(("add columns", "add column"), _with_columns),
     "add": lambda table, reader, catalog: with_keys(table, [reader.key()], catalog),
-    "drop columns": _without_columns,
-    "drop column": _without_columns,
+    **dict.fromkeys(("drop columns", "drop column"), _without_columns),
     "drop primary key": _without_primary_key,
     "drop foreign key": _without_foreign_key,
     "drop constraint": _without_key,
     "drop row filter": lambda table, _reader, _: replace(table, row_filter=None),
-    "alter column": _with_changed_columns,
-    "change column": _with_changed_columns,
-    "alter": _with_changed_columns,
-    "change": _with_changed_columns,
+    **dict.fromkeys(("alter column", "change column", "alter", "change"), _with_changed_columns),
     "rename column": _with_renamed_column,
     "replace columns": lambda table, reader, _: replace(table, columns=tuple(reader.columns()[0])),
     "cluster by": _with_clustering,
@@ -556,12 +555,7 @@ _ALTER_TABLE: Final[_Alterations] = {
     "set tblproperties": lambda table, reader, _: replace(
         table, table_properties={**table.table_properties, **reader.pairs()}
     ),
-    "unset tblproperties if exists": lambda table, reader, _: replace(
-        table, table_properties=_without(table.table_properties, reader.keys())
-    ),
-    "unset tblproperties": lambda table, reader, _: replace(
-        table, table_properties=_without(table.table_properties, reader.keys())
-    ),
+    **dict.fromkeys(("unset tblproperties if exists", "unset tblproperties"), _without_properties),
     **{
         f"{setting} predictive optimization": partial(_with_optimization, setting)
         for setting in OPTIMIZATION_SETTINGS

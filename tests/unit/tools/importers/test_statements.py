@@ -248,10 +248,14 @@ def test_names_in_queries_of_views_become_whole(query: str, tmp_path: Path) -> N
     assert ((*source.models,), (*source.refusals,)) == ((View("dev", "silver", "v", QUERIES[query]),), ())
 
 
-def test_what_is_replaced_keeps_its_grants_alone(tmp_path: Path) -> None:
+def test_a_replaced_table_keeps_its_grants_alone_and_a_view_none(tmp_path: Path) -> None:
+    view = "CREATE VIEW v AS SELECT 1 AS a; GRANT SELECT ON VIEW v TO x; CREATE OR REPLACE VIEW v AS SELECT 2 AS a;"
     others = "ALTER TABLE t SET TAGS ('a' = 'b'); GRANT SELECT ON t TO x; CREATE OR REPLACE TABLE t (b INT);"
-    source = read(tmp_path, f"{T} {others}")
-    assert (*source.models,) == (table(Column("b", "int"), grants={"x": ["SELECT"]}),)
+    source = read(tmp_path, f"{T} {others} {view}")
+    assert (*source.models,) == (
+        table(Column("b", "int"), grants={"x": ["SELECT"]}),
+        View("dev", "silver", "v", "SELECT 2 AS a"),
+    )
 
 
 def test_views_and_functions(tmp_path: Path) -> None:
