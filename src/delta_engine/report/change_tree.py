@@ -6,8 +6,11 @@ a long one has a line per field.
 
 from __future__ import annotations
 
+from ast import literal_eval
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from typing import Final
 
 from delta_engine import aspects
@@ -33,7 +36,10 @@ from delta_engine.sql.readable_types import (
     with_readable_types,
 )
 from delta_engine.sql.text import shown_type
-from delta_engine.telemetry.visible import in_one_line
+from delta_engine.telemetry.visible import counted, in_one_line
+
+_MOST_LINES: Final = 40
+"""The most lines of a text, such as a query, below the line of its change."""
 
 _LONGEST_TYPE: Final = 60
 """The most characters of a nested type on one line."""
@@ -81,7 +87,7 @@ def created_branches(model: Table) -> Iterator[Branch]:
 def new_branches(model: Securable) -> Iterator[Branch]:
     """Yield a branch per part of a new securable without columns."""
     for change in aspects.parts_of_new(model):
-        yield Branch(Sign.ADDED, f"{change.subject}: {change.desired}")
+        yield _branch(change, f"{change.subject}:", "")
 
 
 def changed_branches(
@@ -154,6 +160,33 @@ def differing_fields(before: str, after: str) -> tuple[Branch, ...]:
     """Return the fields that differ between two values of a report, if both begin with nested types."""
     typed_before, other = nested_type_in(before), nested_type_in(after)
     return tuple(_differing(typed_before[0], other[0])) if typed_before and other else ()
+
+
+def differing_lines(before: str | None, after: str | None) -> tuple[Branch, ...]:
+    """Return the lines that differ between two texts of a report; none unless one of them has several lines."""
+    former, later = _lines_in(before), _lines_in(after)
+    if len(former) < 2 and len(later) < 2:
+        return ()
+    lines: list[Branch] = []
+    for _, start, end, new_start, new_end in SequenceMatcher(
+        None, former, later, autojunk=False
+    ).get_opcodes():
+        if former[start:end] != later[new_start:new_end]:
+            lines += (Branch(Sign.REMOVED, line) for line in former[start:end])
+            lines += (Branch(Sign.ADDED, line) for line in later[new_start:new_end])
+    left = len(lines) - _MOST_LINES
+    more = [Branch(Sign.CHANGED, f"and {counted(left, 'more line')}: --json has them")] if left > 0 else []
+    return (*lines[:_MOST_LINES], *more)
+
+
+def _lines_in(text: str | None) -> list[str]:
+    """Return the lines of a text that reports show in quotes with escapes, because it has several."""
+    if text is None:
+        return []
+    is_quoted = text[:1] in ("'", '"') and text[:1] == text[-1:] and "\\n" in text
+    with suppress(SyntaxError, ValueError):
+        return str(literal_eval(text)).splitlines() if is_quoted else [text]
+    return [text]
 
 
 def laid_out(text: str) -> str:
@@ -241,6 +274,8 @@ def _branch(change: Change, subject: str, note: str) -> Branch:
         leaves = tuple(_differing(before, after))
         if leaves:
             return Branch(change.sign, f"{subject.removesuffix(':')}{note}", leaves)
+    if lines := differing_lines(change.observed, change.desired):
+        return Branch(change.sign, f"{subject.removesuffix(':')}{note}", lines)
     sides = [
         _side(text, data_type, change.sign)
         for text, data_type in zip((change.observed, change.desired), change.types, strict=True)

@@ -20,7 +20,7 @@ from delta_engine.drift.drift_report import (
     ResourceDrift,
 )
 from delta_engine.drift.drifted_resources import NOT_DELTA, Attribution, Finding, UnmanagedPart
-from delta_engine.report.change_tree import Branch, differing_fields, leaf_lines, side_branch
+from delta_engine.report.change_tree import Branch, differing_fields, differing_lines, leaf_lines, side_branch
 from delta_engine.report.suggested_entries import entry_lines
 from delta_engine.sql.readable_types import with_readable_types
 from delta_engine.telemetry.visible import counted, counted_resources, in_one_line, shown_moment
@@ -337,7 +337,7 @@ def _change(finding: Finding) -> tuple[str, Sequence[Branch]]:
 
 
 def _sides(before: str | None, after: str | None) -> tuple[str, Sequence[Branch]]:
-    """Return a change on one line, with the fields of nested types below it."""
+    """Return a change on one line, with the fields of nested types, or lines of a text, below it."""
     match before, after:
         case None, str(added):
             side = side_branch(added, Sign.ADDED)
@@ -345,5 +345,5 @@ def _sides(before: str | None, after: str | None) -> tuple[str, Sequence[Branch]
         case str(removed), None:
             side = side_branch(removed, Sign.REMOVED)
             return f"REMOVED {_shown(side.text)}", side.leaves
-    leaves = differing_fields(before or "", after or "")
+    leaves = differing_fields(before or "", after or "") or differing_lines(before, after)
     return "changed" if leaves else f"{_shown(before or '')} → {_shown(after or '')}", leaves
