@@ -60,7 +60,8 @@ def test_changes_are_made_watched_accepted_undone_and_imported(
     refused = delta_engine("-e", "dev", "sync", "--yes")
     assert (refused.code, "would change what readers see" in refused.stderr) == (3, True)
     changed = delta_engine("-e", "dev", "sync", "--yes", *CONSENT)
-    assert (changed.code, changed.stderr) == (0, "")
+    progress = "changed function dev.governance.mask_email (2 statements)\n"
+    assert (changed.code, changed.stderr) == (0, progress)
     assert changed.stdout.endswith("; 1 verified\n")
     assert sql.catalog.functions[MASK].grants == {"account users": ("EXECUTE",)}
     require_nothing_to_do(delta_engine)
