@@ -62,6 +62,7 @@ def is_same_query(query: str | None, other: str | None) -> bool:
     )
 
 
+@lru_cache(_CACHE_SIZE)
 def query_problem(query: str) -> tuple[str, str] | None:
     """Return why no platform can make a view of a query, and the fix; None if nothing is certain to fail."""
     text = submitted_query(query)
@@ -91,6 +92,7 @@ def parsed_query(query: str) -> exp.Query | None:
     return _parsed(submitted_query(query))
 
 
+@lru_cache(_CACHE_SIZE)
 def read_relations(query: str) -> frozenset[QualifiedName] | None:
     """Return the tables and views that a query reads by whole names; None if sqlglot does not read the query."""
     tree = _parsed(submitted_query(query))
