@@ -264,7 +264,7 @@ class ValueAction(Action, Generic[_Desired, _Observed]):
 
 @dataclass(frozen=True, slots=True)
 class ColumnValueAction(Action, Generic[_Desired, _Observed]):
-    """The same for a value of the column with a name."""
+    """An action that gives a value of a column in the catalog the model's value."""
 
     name: str
     desired: _Desired
