@@ -67,7 +67,9 @@ class _Relationship(_Struct):
     custom_properties: list[_Custom] | None = None
 
 
-class _Property(_Struct):
+class _Element(_Struct):
+    """A table, a column, or what is inside of one."""
+
     name: str = ""
     id: str | None = None
     physical_name: str | None = None
@@ -81,29 +83,23 @@ class _Property(_Struct):
     partitioned: bool | None = None
     partition_key_position: int | None = None
     tags: list[str] | None = None
-    properties: list[_Property] | None = None
-    items: _Property | None = None
-    map: dict[str, _Property] | None = None
-    relationships: list[_Relationship] | None = None
-    quality: list[_Quality] | None = None
-
-    @property
-    def column(self) -> str:
-        """The name of the column."""
-        return self.physical_name or self.name
-
-
-class _Object(_Struct):
-    name: str
-    id: str | None = None
-    physical_name: str | None = None
-    physical_type: str | None = None
-    description: str | None = None
-    tags: list[str] | None = None
-    properties: list[_Property] | None = None
+    properties: list[_Element] | None = None
+    items: _Element | None = None
+    map: dict[str, _Element] | None = None
     relationships: list[_Relationship] | None = None
     quality: list[_Quality] | None = None
     custom_properties: list[_Custom] | None = None
+
+    @property
+    def stored_name(self) -> str:
+        """The name in the catalog.
+
+        Raises:
+            ValueError: it has none.
+        """
+        if not (self.physical_name or self.name):
+            raise ValueError("one of its parts has no name")
+        return self.physical_name or self.name
 
 
 class _Server(_Struct):
@@ -116,7 +112,7 @@ class _Server(_Struct):
 
 class _Contract(_Struct):
     servers: list[_Server] | None = None
-    schema: list[_Object] | None = None
+    schema: list[_Element] | None = None
 
 
 def read_contract(text: str, file: str, wanted: Wanted) -> Source:
@@ -183,7 +179,7 @@ class _Reader:
             )
         return catalog or str(own[0].catalog), schema or str(own[0].schema)
 
-    def read(self, item: _Object, number: int) -> None:
+    def read(self, item: _Element, number: int) -> None:
         """Take an object of the contract."""
         path = ("schema", number)
         if (item.physical_type or "table").lower() not in _TABLES:
@@ -197,11 +193,11 @@ class _Reader:
         except ValueError as error:
             self.refusals.append(self._document.error(path, f"{item.name}: {error}"))
 
-    def _table(self, item: _Object, path: tuple[str | int, ...]) -> Table:
+    def _table(self, item: _Element, path: tuple[str | int, ...]) -> Table:
         properties = item.properties or []
         columns = [
             Column(
-                column.column,
+                column.stored_name,
                 self._data_type(column),
                 not (column.required or column.primary_key or self._has_no_nulls(column)),
                 column.description or "",
@@ -228,13 +224,13 @@ class _Reader:
             declared_at=self._document.location(path),
         )
 
-    def _data_type(self, column: _Property) -> DataType:
+    def _data_type(self, column: _Element) -> DataType:
         physical = parse_data_type(column.physical_type) if column.physical_type else None
         if physical is not None and (first_unsupported(physical) is None or column.logical_type is None):
             return physical
         return self._logical(column) or physical or parse_data_type(column.logical_type or "")
 
-    def _logical(self, column: _Property) -> DataType | None:
+    def _logical(self, column: _Element) -> DataType | None:
         options = column.logical_type_options or {}
         match column.logical_type:
             case "integer":
@@ -255,15 +251,15 @@ class _Reader:
                 return parse_data_type(column.logical_type)
         return None
 
-    def _field(self, column: _Property) -> StructField:
+    def _field(self, column: _Element) -> StructField:
         return StructField(
-            column.column, self._data_type(column), not column.required, column.description or ""
+            column.stored_name, self._data_type(column), not column.required, column.description or ""
         )
 
-    def _foreign_keys(self, item: _Object) -> Iterator[ForeignKey]:
+    def _foreign_keys(self, item: _Element) -> Iterator[ForeignKey]:
         for column in item.properties or ():
             for relationship in column.relationships or ():
-                yield self._foreign_key([column.column], relationship)
+                yield self._foreign_key([column.stored_name], relationship)
         for relationship in item.relationships or ():
             columns = [self._target(text)[1] for text in _listed(relationship.from_)]
             yield self._foreign_key(columns, relationship)
@@ -287,21 +283,21 @@ class _Reader:
             if table == (item.id if by_id else item.name):
                 for own in item.properties or ():
                     if column == (own.id if by_id else own.name):
-                        column = own.column
+                        column = own.stored_name
                 parts = _whole_name(item, self._place)
                 return ".".join(parts[2:] if parts[:2] == self._place else parts), column
         return table, column
 
-    def _has_no_nulls(self, column: _Property) -> bool:
+    def _has_no_nulls(self, column: _Element) -> bool:
         rules = column.quality or () if self._wanted.with_checks else ()
         return any(_is_none(rule) and (rule.metric or rule.rule) == "nullValues" for rule in rules)
 
-    def _checks(self, item: _Object) -> Iterator[CheckConstraint]:
+    def _checks(self, item: _Element) -> Iterator[CheckConstraint]:
         for rule in item.quality or ():
             yield from self._check(rule, None)
         for column in item.properties or ():
             for rule in column.quality or ():
-                yield from self._check(rule, column.column)
+                yield from self._check(rule, column.stored_name)
 
     def _check(self, rule: _Quality, column: str | None) -> Iterator[CheckConstraint]:
         if column and _is_none(rule) and (rule.metric or rule.rule) == "nullValues":
@@ -342,15 +338,15 @@ def _is_none(rule: _Quality) -> bool:
     return rule.must_be == 0 and not isinstance(rule.must_be, bool)
 
 
-def _whole_name(item: _Object, place: tuple[str, str]) -> tuple[str, str, str]:
-    parts = (item.physical_name or item.name).split(".")
+def _whole_name(item: _Element, place: tuple[str, str]) -> tuple[str, str, str]:
+    parts = item.stored_name.split(".")
     catalog, schema, name = (*place[: 3 - len(parts)], *parts)[:3]
     return catalog, schema, name
 
 
-def _ordered(properties: Sequence[_Property], facts: Any) -> list[str]:
+def _ordered(properties: Sequence[_Element], facts: Any) -> list[str]:
     """Return the columns for which a fact holds, by their positions."""
-    chosen = [(facts(column)[1] or 0, column.column) for column in properties if facts(column)[0]]
+    chosen = [(facts(column)[1] or 0, column.stored_name) for column in properties if facts(column)[0]]
     return [name for _, name in sorted(chosen, key=lambda pair: pair[0])]
 
 

@@ -213,6 +213,7 @@ REFUSED = {
     HEAD + "  - {name: t, properties: [{name: a": ":11: it is not valid YAML",
     HEAD + "  - {name: t, properties: [{name: a, physicalType: NUMBER(5)}]}": "Did you mean 'decimal(5)'?",
     HEAD + "  - {name: t, properties: [{name: a, logicalType: time}]}": "type 'time' cannot be used",
+    HEAD + "  - {name: t, properties: [{logicalType: date}]}": "t: one of its parts has no name",
     HEAD + "  - {name: t, physicalType: topic}": "t is a topic, and contracts of tables alone are read",
     HEAD
     + "  - {name: t, properties: [{name: a, logicalType: date, relationships: [{to: 'x.yaml#/schema/a'}]}]}": (
