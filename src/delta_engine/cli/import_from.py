@@ -40,7 +40,8 @@ def import_from(
     settings = load_settings(conf_dir, environment)
     variables = Variables(given_variables(given), settings.variables)
     with status("reading …"):
-        wanted = Wanted(home=_home(target), environment=environment, with_checks=with_checks)
+        home = _home(variables.rendered(target or "", "the command"))
+        wanted = Wanted(home=home, environment=environment, with_checks=with_checks)
         source = read_source(sources, wanted, variables)
         present = load_present(settings, ()) if to is not None else ()
         models = importable(source, variables, settings, present, exclude)
@@ -68,11 +69,11 @@ def import_from(
     exit_with(models.refusals)
 
 
-def _home(target: str | None) -> tuple[str | None, str | None]:
+def _home(target: str) -> tuple[str | None, str | None]:
     """Return the catalog and perhaps the schema of names without them."""
     from delta_engine.errors import InvalidCommandError
 
-    match [part.strip() for part in (target or "").split(".")]:
+    match [part.strip() for part in target.split(".")]:
         case [""]:
             return None, None
         case [catalog] if catalog:

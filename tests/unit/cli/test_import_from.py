@@ -97,6 +97,14 @@ def test_variables_are_kept(scripts: Scripts) -> None:
     assert 'location="s3://${bucket}/t"' in literal.stdout
 
 
+def test_the_place_behind_the_command_takes_variables(scripts: Scripts) -> None:
+    scripts.write("CREATE TABLE t (a INT); ALTER TABLE ${catalog}.silver.t SET TAGS ('x' = 'y');")
+    assert scripts.imports("dev.silver").code == 5
+    imported = scripts.imports("${catalog}.silver")
+    assert imported.code == 0, imported.stderr
+    assert "catalog: ${catalog}" in imported.stdout
+
+
 def test_a_variable_without_a_value_is_refused_before_anything_is_written(scripts: Scripts) -> None:
     scripts.write("-- ${comments} do not count\n\nCREATE TABLE ${var.cat}.silver.t (a INT);")
     refused = scripts.imports("--to", "conf/models/all.yml")
