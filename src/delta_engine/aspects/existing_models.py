@@ -20,7 +20,7 @@ from delta_engine.models import (
     Table,
     View,
 )
-from delta_engine.state.policy_states import PolicyState
+from delta_engine.state.policy_states import PolicyState, policy_of
 from delta_engine.state.states import CatalogState, SchemaState, SecurableState
 
 THE_CATALOG: Final = SourceLocation("the catalog")
@@ -32,7 +32,7 @@ State = TypeVar("State", bound=SecurableState | Column)
 def as_plain_model(name: SecurableName, state: SecurableState) -> Any:
     """Return a model without columns that something existing matches. Owner and grants are left out, as for tables."""
     if isinstance(name, PolicyName) and isinstance(state, PolicyState):
-        return _as_policy(name, state)
+        return policy_of(name, state, THE_CATALOG)
     kind = kind_of(name)
     names = zip(kind.named_by.values(), astuple(name), strict=True)
     return kind.model(**dict(names), **imported_arguments(kind.facets, name, state), declared_at=THE_CATALOG)
@@ -52,21 +52,6 @@ def governed_models(governed: CatalogState) -> Iterator[Function | AbacPolicy | 
         for key, state in sorted(governed.by_kind[kind.word].items()):
             if state.exists:
                 yield as_plain_model(kind.named(key), state)
-
-
-def _as_policy(name: PolicyName, state: PolicyState) -> AbacPolicy:
-    assert state.protection is not None
-    return AbacPolicy(
-        name.policy,
-        name.scope,
-        state.protection,
-        state.to,
-        excepted=state.excepted,
-        match=state.match,
-        when=state.when,
-        comment=state.comment,
-        declared_at=THE_CATALOG,
-    )
 
 
 def imported_arguments(

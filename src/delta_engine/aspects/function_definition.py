@@ -137,13 +137,6 @@ class WrittenParameter(msgspec.Struct, forbid_unknown_fields=True):
     comment: str = ""
 
 
-def _read_parameters(_place: Place, written: Sequence[WrittenParameter]) -> tuple[Parameter, ...]:
-    return tuple(
-        Parameter(parameter.name, parameter.type, parameter.default, parameter.comment)
-        for parameter in written
-    )
-
-
 def _read_language(place: Place, name: str) -> FunctionLanguage:
     languages = {language.value: language for language in FunctionLanguage}
     if name.lower() not in languages:
@@ -166,7 +159,7 @@ def _define_parameters(parameters: Sequence[Parameter]) -> tuple[ParameterDefini
     )
 
 
-def _as_parameters(definitions: Sequence[ParameterDefinition]) -> tuple[Parameter, ...]:
+def _as_parameters(definitions: Sequence[ParameterDefinition | WrittenParameter]) -> tuple[Parameter, ...]:
     return tuple(
         Parameter(parameter.name, parameter.type, parameter.default, parameter.comment)
         for parameter in definitions
@@ -253,7 +246,7 @@ PARAMETERS_FACET: Facet[Function, FunctionState, tuple[Parameter, ...]] = Facet(
         encode=_define_parameters,
         decode=_as_parameters,
         written_type=list[WrittenParameter],
-        read=_read_parameters,
+        read=lambda _place, written: _as_parameters(written),
         write=lambda parameters: [*map(msgspec.to_builtins, _define_parameters(parameters))],
         words="list of mappings",
     ),

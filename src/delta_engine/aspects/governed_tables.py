@@ -43,7 +43,7 @@ from delta_engine.models import (
 from delta_engine.models.parts import NOTHING
 from delta_engine.sql.function_bodies import called_by, called_functions
 from delta_engine.sql.policies import policy_function
-from delta_engine.state.policy_states import PolicyState
+from delta_engine.state.policy_states import policy_of
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 
 
@@ -116,7 +116,7 @@ class GovernedPlan:
                 if state.exists
             },
             policies={
-                key: _policy(key, state)
+                key: policy_of(PolicyName.of_key(key), state, _CATALOG)
                 for key, state in self.observed.policies.items()
                 if state.protection is not None
             },
@@ -313,23 +313,6 @@ def _with_tags_of(table: Table | TableState, other: Table | TableState | None) -
     tags = {column.key: column.tags for column in other.columns}
     columns = (replace(column, tags=tags.get(column.key, NOTHING)) for column in table.columns)
     return replace(table, columns=tuple(columns), tags=other.tags)
-
-
-def _policy(key: str, state: PolicyState) -> AbacPolicy:
-    """Return the model that a policy matches."""
-    name = PolicyName.of_key(key)
-    assert state.protection is not None
-    return AbacPolicy(
-        name.policy,
-        name.scope,
-        state.protection,
-        state.to,
-        excepted=state.excepted,
-        match=state.match,
-        when=state.when,
-        comment=state.comment,
-        declared_at=_CATALOG,
-    )
 
 
 _CATALOG: Final = SourceLocation("catalog")

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar, Final
 
+from delta_engine.errors import SourceLocation
 from delta_engine.models.columns import Column
 from delta_engine.models.parts import set_fields
-from delta_engine.models.policies import AbacPolicy, Protection
+from delta_engine.models.policies import AbacPolicy, PolicyName, Protection
 from delta_engine.state.audits import NO_AUDIT, Audit
 
 
@@ -41,6 +42,22 @@ ABSENT_POLICY = PolicyState(exists=False)
 
 EVERY_POLICY: Final = "*"
 """The name that stands for every policy on a scope."""
+
+
+def policy_of(name: PolicyName, state: PolicyState, declared_at: SourceLocation) -> AbacPolicy:
+    """Return the model that an existing policy matches."""
+    assert state.protection is not None
+    return AbacPolicy(
+        name.policy,
+        name.scope,
+        state.protection,
+        state.to,
+        excepted=state.excepted,
+        match=state.match,
+        when=state.when,
+        comment=state.comment,
+        declared_at=declared_at,
+    )
 
 
 def policy_state_of(policy: AbacPolicy) -> PolicyState:
