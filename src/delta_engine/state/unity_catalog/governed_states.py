@@ -24,7 +24,7 @@ State = TypeVar("State", FunctionState, PolicyState)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Governed(Generic[State]):
+class GovernedStates(Generic[State]):
     """The functions, or the policies, of one catalog.
 
     Args:
@@ -40,11 +40,11 @@ class Governed(Generic[State]):
     @classmethod
     def of(
         cls, kind: type[State], models: Iterable[Function | AbacPolicy], answers: Mapping[str, object]
-    ) -> Governed[State]:
+    ) -> GovernedStates[State]:
         """Divide the answers about functions or policies, by key; without an answer, a declared one is missing."""
         declared = {model.key: model for model in models}
         absent = {key: kind(exists=False) for key in declared if key not in answers}
-        return Governed(
+        return GovernedStates(
             states=absent | {key: answer for key, answer in answers.items() if isinstance(answer, kind)},
             others={key: answer for key, answer in answers.items() if isinstance(answer, Unmanaged)},
             refusals=tuple(_refusals(declared, answers)),
@@ -57,7 +57,7 @@ def ask_functions(
     query: ViewQuery,
     place: tuple[str, Collection[str]],
     models: Sequence[Function] = (),
-) -> Callable[[], Governed[FunctionState]]:
+) -> Callable[[], GovernedStates[FunctionState]]:
     """Ask for the functions of schemas; return what waits for the answers.
 
     Args:
@@ -67,12 +67,12 @@ def ask_functions(
     """
     catalog, schemas = place
     if not schemas:
-        return lambda: Governed.of(FunctionState, models, {})
+        return lambda: GovernedStates.of(FunctionState, models, {})
     listed = reader.functions(pool, query, catalog, schemas)
     privileges = pool.submit(query, ROUTINE_PRIVILEGES, schemas)
 
-    def collected() -> Governed[FunctionState]:
-        functions = Governed.of(FunctionState, models, listed())
+    def collected() -> GovernedStates[FunctionState]:
+        functions = GovernedStates.of(FunctionState, models, listed())
         existing = [FunctionName(*key.split(".")) for key, state in functions.states.items() if state.exists]
         rows = by_routine(ROUTINE_PRIVILEGES, privileges.result())
         shown: dict[GrantedName, Sequence[Row]] = {name: rows.get(name.parts[1:], ()) for name in existing}
@@ -90,14 +90,14 @@ def ask_policies(
     pool: Executor,
     scopes: Mapping[PolicyScope, Sequence[PolicyName]],
     models: Sequence[AbacPolicy] = (),
-) -> Callable[[], Governed[PolicyState]]:
+) -> Callable[[], GovernedStates[PolicyState]]:
     """Ask for the policies on existing scopes; return what waits for the answers.
 
     Args:
         scopes: as `GovernanceReader.policies` takes them.
     """
     listed = reader.policies(pool, scopes)
-    return lambda: Governed.of(PolicyState, models, listed())
+    return lambda: GovernedStates.of(PolicyState, models, listed())
 
 
 def scopes_of(
