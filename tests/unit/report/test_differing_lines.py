@@ -5,7 +5,7 @@ from __future__ import annotations
 from delta_engine.actions import Align, Create, TablePlan
 from delta_engine.aspects.view_definition import AlterViewQuery
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT
-from delta_engine.models import View
+from delta_engine.models import View, ViewName
 from delta_engine.report.change_tree import differing_lines, leaf_lines
 from delta_engine.report.plan_tree import plan_branches
 from delta_engine.state.view_states import view_state_of
@@ -17,7 +17,7 @@ def view(query: str) -> View:
     return View("dev", "gold", "v", query)
 
 
-def tree(*changes: Align[object] | Create[View]) -> list[str]:
+def tree(*changes: Align[ViewName] | Create[View]) -> list[str]:
     return [*leaf_lines(tuple(plan_branches(TablePlan(changes), NO_UNDONE_DRIFT)))]
 
 
