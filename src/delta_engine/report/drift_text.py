@@ -199,13 +199,14 @@ def _severe(sign: str, resource: ResourceDrift) -> Iterator[Line]:
 
 
 def _by_kind(resources: Sequence[ResourceDrift]) -> Iterator[Line]:
-    """Yield a line per schema with its number of tables, and of findings by kind."""
-    for schema, tables in _by_schema(resources).items():
+    """Yield a line per schema with its number of resources, and of findings by kind."""
+    for schema, drifted in _by_schema(resources).items():
         kinds = Counter(
-            finding.kind.value.replace("_", " ") for table in tables for finding in table.findings
+            finding.kind.value.replace("_", " ") for resource in drifted for finding in resource.findings
         )
+        number = counted_resources(resource.resource.partition(".")[0] for resource in drifted)
         listed = ", ".join(f"{count:,} × {kind}" for kind, count in kinds.most_common())
-        yield Line(f"  {schema}: {counted(len(tables), 'table')} ({listed})")
+        yield Line(f"  {schema}: {number} ({listed})")
 
 
 def _counted(title: str, parts: Sequence[_OfResource]) -> Iterator[Line]:

@@ -50,6 +50,14 @@ def test_a_long_report_has_numbers_and_what_is_severe() -> None:
     ]
 
 
+def test_a_long_report_counts_views_as_views() -> None:
+    report = huge_report(tables=30, findings=4)
+    first, *others = report.drifted
+    view = replace(first, resource=first.resource.replace("table.", "view."))
+    lines = [line.text for line in drift_lines(replace(report, drifted=(view, *others)), is_full=False)]
+    assert [line for line in lines if ": 1 view, 2" in line]
+
+
 def test_lines_know_how_bad_what_they_say_is() -> None:
     severities = {line.severity for line in drift_lines(full_report())}
     assert Severity.HIGH in severities
