@@ -72,7 +72,7 @@ class QueryAnalysis:
                 return f"its query could not be analysed: {error.first_line}"
             if not asked.is_settled:
                 return f"its query may fail: {error.first_line}"
-            fix = f"Correct {asked.view.query_file or 'the query'}, or declare what it reads."
+            fix = f"Correct {asked.view.query_file or 'the query'}, or declare what it reads. With -t, select that too."
             return Problem(f"its query cannot run: {error.first_line}", fix)
         columns = [str(row["col_name"]) for row in rows]
         if not asked.is_settled:

@@ -269,11 +269,11 @@ def test_a_name_without_its_kind_is_no_riddle(viewed: partial[Result]) -> None:
         return done.stderr.splitlines()[0]
 
     assert refused("mv", "dev.gold.v", "dev.gold.w").endswith(
-        "it has no table dev.gold.v. Did you mean 'view.dev.gold.v'?"
+        "the deployment state has no table dev.gold.v. Did you mean 'view.dev.gold.v'?"
     )
     assert "delta-engine -e local state list" in refused("mv", "dev.gold.nope", "dev.gold.w")
     only = "Only tables and views are recorded under other names."
-    assert refused("mv", "dev.gold.flat", "dev.gold.w").endswith(f"it has no table dev.gold.flat. {only}")
+    assert refused("mv", "dev.gold.flat", "dev.gold.w").endswith(f"the deployment state has no table dev.gold.flat. {only}")
     assert refused("mv", "function.dev.gold.flat", "dev.gold.w").endswith(
         f"'function.dev.gold.flat' is neither a table nor a view. {only}"
     )
