@@ -67,7 +67,7 @@ class World:
             return {**columns, **self.shown}
         for key, view in self.views.items():
             kept = former.views.get(key) if former else None
-            if observed is not None and kept is not None and _keeps_columns(kept, view):
+            if observed is not None and kept is not None and _keeps_columns(kept, view, observed[key]):
                 columns[key] = observed[key]
             else:
                 returned = returned_columns(view.query, columns)
@@ -76,9 +76,15 @@ class World:
         return columns
 
 
-def _keeps_columns(former: View, view: View) -> bool:
+def _keeps_columns(former: View, view: View, returned: Iterable[str]) -> bool:
     evolves = SchemaMode.EVOLUTION in (former.schema_mode, view.schema_mode)
-    return not evolves and is_same_query(former.query, view.query)
+    return not evolves and not _is_set(former, view, returned)
+
+
+def _is_set(former: View, view: View, returned: Iterable[str]) -> bool:
+    """Whether a view gets its query: another one, or the same again for columns that came later."""
+    is_documented = {column.key for column in view.columns} <= {name.lower() for name in returned}
+    return not is_documented or not is_same_query(former.query, view.query)
 
 
 def query_over(random: Random, relations: Columns) -> str:
@@ -152,11 +158,6 @@ def changed(random: Random, before: World) -> World:
             view = view_over(random, key, relations) if wants else None
         else:
             view = _other_view(random, key, view, after, relations)
-        former = before.views.get(key)
-        if view and former and _keeps_columns(former, view):
-            # Drawn again: a star still stands for what it stood for.
-            there = {name.lower() for name in observed[key]}
-            view = replace(view, columns=tuple(c for c in view.columns if c.key in there), declared_at=None)
         if view is not None and _resolves(view, relations):
             after = replace(after, views={**after.views, key: view})
     unread = {key for key in tables if not any(key in _read(view) for view in after.views.values())}
@@ -207,6 +208,9 @@ def _other_view(random: Random, key: str, view: View, after: World, relations: C
         view = replace(view, schema_mode=random.choice((None, *SchemaMode)), declared_at=None)
         if view.schema_mode is SchemaMode.EVOLUTION:
             view = replace(view, columns=(), declared_at=None)
+    if random.random() < 0.15 and not view.evolves:  # a star may have to return more than before
+        returned = returned_columns(view.query, relations) or ()
+        view = replace(view, columns=tuple(ViewColumn(name, "other") for name in returned), declared_at=None)
     if _resolves(view, relations) and random.random() < 0.85:
         return view
     query = view.query
@@ -360,10 +364,11 @@ def run(catalog: FakeUnityCatalog, statements: Iterable[str], declared: Set[str]
 
 def has_unknown_types(before: World, after: World) -> bool:
     """Whether a bound view is above a view that gets another query: the engine computes no types of expressions."""
+    returned = before.relations()
     changed = {
         key
         for key, view in after.views.items()
-        if key in before.views and not is_same_query(view.query, before.views[key].query)
+        if key in before.views and _is_set(before.views[key], view, returned[key])
     }
     above = readers_of(changed, after.views.values())
     modes = {

@@ -466,23 +466,43 @@ NAME_ASPECT: Aspect[RenameView, View, ViewState] = Aspect(
     differences=lambda _comparison: (),
 )
 
+_DEFINITION: Aspect[AlterViewQuery, View, ViewState] = definition_aspect(
+    AlterViewQuery,
+    [
+        DefinitionPart(
+            facet=QUERY_FACET,
+            drift_kind=DriftKind.VIEW_QUERY,
+            is_same=is_same_query,
+            described=shown_text,
+            may_be_hidden=True,
+        )
+    ],
+    {AlterViewQuery: takes_manage("ALTER VIEW … AS", _ALTER_VIEW)},
+    name="view query",
+    statements=lambda _action: (),
+)
+
+
+def _diff_query(comparison: Comparison[View, ViewState]) -> Iterable[AlterViewQuery]:
+    """Yield a change of the query; the same query again if its star is to return documented columns that came later."""
+    desired, observed = comparison.desired, comparison.observed
+    actions = [*_DEFINITION.diff(comparison)]
+    is_same = is_same_query(desired.query, observed.query) and not (desired.evolves or observed.evolves)
+    if not actions and is_same and comparison.added and named_columns(desired.query) is None:
+        actions.append(AlterViewQuery(desired, observed, (QUERY_FACET.key,)))
+    return actions
+
+
+def _explain_query(action: AlterViewQuery) -> Iterable[Change]:
+    if not is_same_query(action.desired.query, action.observed.query):
+        return _DEFINITION.explain(action)
+    there = {column.key for column in action.observed.columns}
+    added = [column.name for column in action.desired.columns if column.key not in there]
+    return [Change("columns of *", None, ", ".join(added))]
+
+
 QUERY_ASPECT: Aspect[AlterViewQuery, View, ViewState] = replace(
-    definition_aspect(
-        AlterViewQuery,
-        [
-            DefinitionPart(
-                facet=QUERY_FACET,
-                drift_kind=DriftKind.VIEW_QUERY,
-                is_same=is_same_query,
-                described=shown_text,
-                may_be_hidden=True,
-            )
-        ],
-        {AlterViewQuery: takes_manage("ALTER VIEW … AS", _ALTER_VIEW)},
-        name="view query",
-        statements=lambda _action: (),
-    ),
-    render=_render_query,
+    _DEFINITION, diff=_diff_query, explain=_explain_query, render=_render_query
 )
 
 MODE_ASPECT: Aspect[SetSchemaMode, View, ViewState] = replace(

@@ -223,7 +223,14 @@ class _Sides:
         return with_views({**tables, **kept_views}, changed)
 
     def _keeps_columns(self, key: str, query: str) -> bool:
-        return not self._evolves(key) and is_same_query(self.queries.get(key), query)
+        is_set = key in self.set_again or not is_same_query(self.queries.get(key), query)
+        return not is_set and not self._evolves(key)
+
+    @cached_property
+    def set_again(self) -> Set[str]:
+        """The views that get a query, perhaps the same one again."""
+        aligns: Iterable[Align[Any]] = self.plan.of_kind(Align, "view")
+        return {align.name.key for align in aligns if align.of_type(AlterViewQuery)}
 
     def _evolves(self, key: str) -> bool:
         observed, view = self.state.views.get(key), self.views.get(key)

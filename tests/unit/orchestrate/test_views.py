@@ -17,6 +17,7 @@ from tests.builders.viewed_project import (
     DROPPED,
     DROPPED_COLUMN,
     EXPAND_THEN_CONTRACT,
+    NEW_COLUMN,
     PROFIT,
     QUERY,
     RENAMED,
@@ -790,3 +791,19 @@ def test_a_project_without_views_asks_nothing_about_them(project: CatalogProject
     project.sync()
     require_nothing_to_do(project)
     assert not [sql for sql in project.catalog.questions if "view_definition" in sql]
+
+
+def test_a_documented_column_that_came_after_the_star_is_returned(project: CatalogProject) -> None:
+    star = VIEWS.replace("query_file: views/revenue.sql", "query: SELECT * FROM ${catalog}.silver.orders")
+    star = star[: star.index("    columns:")] + "    schema_mode: type evolution\n"
+    declare(project, Models(views=star))
+    project.sync()
+    documented = star + "    columns: [{name: discount, comment: The discount}]\n"
+    declare(project, Models(TABLE + NEW_COLUMN, views=documented))
+    planned = project.run("plan")
+    assert planned.code == 0, planned.stderr
+    assert "+ columns of *: discount" in planned.stdout
+    project.sync()
+    column = project.catalog.user_views[VIEW].columns[-1]
+    assert (column.name, column.comment) == ("discount", "The discount")
+    require_nothing_to_do(project)
