@@ -412,7 +412,9 @@ def with_new_name(state: DeploymentState, old: SecurableName, new: SecurableName
     """Return the document with a renamed record; raise `StateMismatchError` if it is unknown or the name is used."""
     old_key, new_key = resource_key(old), resource_key(new)
     if old_key not in state.resources:
-        raise StateMismatchError(f"the deployment state has no {old.kind} {old}", way_out=_other_kind_of(state, old))
+        raise StateMismatchError(
+            f"the deployment state has no {old.kind} {old}", way_out=_other_kind_of(state, old)
+        )
     if new_key in state.resources:
         raise StateMismatchError(
             f"the deployment state has a {new.kind} {new} already",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ast import literal_eval
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import Final
 
@@ -87,7 +87,7 @@ def created_branches(model: Table) -> Iterator[Branch]:
 def new_branches(model: Securable) -> Iterator[Branch]:
     """Yield a branch per part of a new securable without columns."""
     for change in aspects.parts_of_new(model):
-        yield _branch(change, f"{change.subject}:", "")
+        yield _branch(replace(change, observed=None), f"{change.subject}:", "")
 
 
 def changed_branches(

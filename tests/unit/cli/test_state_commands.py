@@ -273,7 +273,9 @@ def test_a_name_without_its_kind_is_no_riddle(viewed: partial[Result]) -> None:
     )
     assert "delta-engine -e local state list" in refused("mv", "dev.gold.nope", "dev.gold.w")
     only = "Only tables and views are recorded under other names."
-    assert refused("mv", "dev.gold.flat", "dev.gold.w").endswith(f"the deployment state has no table dev.gold.flat. {only}")
+    assert refused("mv", "dev.gold.flat", "dev.gold.w").endswith(
+        f"the deployment state has no table dev.gold.flat. {only}"
+    )
     assert refused("mv", "function.dev.gold.flat", "dev.gold.w").endswith(
         f"'function.dev.gold.flat' is neither a table nor a view. {only}"
     )

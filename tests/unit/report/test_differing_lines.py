@@ -5,7 +5,7 @@ from __future__ import annotations
 from delta_engine.actions import Align, Create, TablePlan
 from delta_engine.aspects.view_definition import AlterViewQuery
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT
-from delta_engine.models import View, ViewName
+from delta_engine.models import View, ViewColumn, ViewName
 from delta_engine.report.change_tree import differing_lines, leaf_lines
 from delta_engine.report.plan_tree import plan_branches
 from delta_engine.state.view_states import view_state_of
@@ -40,7 +40,14 @@ def test_a_new_query_of_several_lines_has_a_line_each() -> None:
         "        ├── + FROM dev.silver.orders",
         "        └── + GROUP BY id",
     ]
-    assert tree(Create(view("SELECT 1 AS a")))[1:] == ["    └── + query: SELECT 1 AS a"]
+    commented = View(
+        "dev", "gold", "v", "SELECT 1 AS a", comment="One", columns=[ViewColumn("a", "A number")]
+    )
+    assert tree(Create(commented))[1:] == [
+        "    ├── + query: SELECT 1 AS a",
+        "    ├── + column a comment: 'A number'",
+        "    └── + view comment: 'One'",
+    ]
 
 
 def test_a_long_text_is_cut() -> None:
