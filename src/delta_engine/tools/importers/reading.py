@@ -35,7 +35,10 @@ _IGNORED_OF_KEYS: Final = (
     ),
     *("on update no action", "on delete no action", "enable", "disable", "novalidate", "validate"),
 )
-_KEYS: Final = ("constraint", "primary key", "foreign key", "check (")
+_KEYS: Final = (
+    *("constraint", "primary key", "foreign key", "check ("),
+    *("unique (", "unique ,", "unique )", "unique not"),  # and no column of that name
+)
 _UNITS: Final = ("year", "month", "day", "hour", "minute", "second")
 _LONG_TYPES: Final = (
     *("precision", "varying", "without time zone", "with time zone", "with local time zone"),
@@ -260,6 +263,8 @@ class Reader:
         name = self.identifier() if self.take("constraint") else None
         if self.take("primary key"):
             return PrimaryKey(columns or self.items(self._key_column), name, self._is_relied_on())
+        if self.take("unique"):
+            raise NotReadError("the engine does not manage UNIQUE", "Remove it from the script.")
         if self.take("check"):
             expression = self.inside()
             self._is_relied_on()

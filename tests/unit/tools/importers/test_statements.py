@@ -99,6 +99,18 @@ CREATED = {
             cluster_by=["id", "p"],
         ),
     ),
+    "columns whose names are words of the grammar": (
+        "CREATE TABLE t (unique INT, first STRING, after INT, comment STRING, check BOOLEAN, mask INT, primary INT)",
+        table(
+            Column("unique", "int"),
+            Column("first", "string"),
+            Column("after", "int"),
+            Column("comment", "string"),
+            Column("check", "boolean"),
+            Column("mask", "int"),
+            Column("primary", "int"),
+        ),
+    ),
     "a key with a name makes its columns NOT NULL": (
         "CREATE TABLE t (a INT, b INT, CONSTRAINT pk PRIMARY KEY (a, b TIMESERIES)) CLUSTER BY AUTO",
         table(
@@ -329,6 +341,8 @@ LEFT_OUT = {
     "-- COMMAND ----------\n-- MAGIC %python\n-- MAGIC spark.sql('DROP TABLE t')": (
         "1.sql:2: %python: a cell of another language, %python, is not read"
     ),
+    "CREATE TABLE t (a INT, CONSTRAINT u UNIQUE (a))": "the engine does not manage UNIQUE. Remove it",
+    "CREATE TABLE t (a INT UNIQUE)": "the engine does not manage UNIQUE. Remove it",
     "CREATE TABLE a.b.c.d (a INT)": "a.b.c.d has more than 3 parts",
     "CREATE TABLE t (a STRING COLLATE UNICODE_CI)": "the engine does not manage",
     "SET ANSI_NULLS ON\nGO\nCREATE TABLE [dbo].[t] ([id] [int])": "a semicolon is missing before CREATE TABLE",
