@@ -22,7 +22,6 @@ from delta_engine.sql.text import shown_type
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.governance_rules import TagsWithinLimits, rights_problems
 from delta_engine.validation.rules import (
-    ALLOWED_IN_NAMES,
     Problem,
     circle_refusals,
     consent,
@@ -33,6 +32,7 @@ from delta_engine.validation.rules import (
     of_each_alignment,
     of_kind,
     plan_refusal,
+    unfit_names,
 )
 
 PRIVILEGES: Final = frozenset({"ALL PRIVILEGES", "APPLY TAG", "EXECUTE", "MANAGE"})
@@ -48,7 +48,16 @@ class FunctionsFit:
     @of_each(Function)
     def check(self, model: Function) -> Iterator[Problem]:
         """Refuse what fails on every platform. Invalid SQL is a warning: the platform's own parser knows more."""
-        yield from function_problems(model)
+        yield from unfit_names(model.catalog_name, model.schema_name, model.function_name)
+        if problem_of_body := body_problem(model):
+            yield Problem(*problem_of_body)
+        for reason, fix, _ in repeated_parameters(model.parameters):
+            yield Problem(reason, fix)
+        for parameter in model.parameters:
+            yield from _parameter_problems(parameter)
+        yield from _default_order(model.parameters)
+        yield from TagsWithinLimits().of_model(model)
+        yield from rights_problems(model, PRIVILEGES)
 
 
 class NoCircularCalls:
@@ -160,22 +169,6 @@ class NoDropOfUsedFunctions:
             if drop.used_by:
                 reason = f"it would be dropped, and it is used by {_listed(drop.used_by)}"
                 yield plan_refusal(drop, reason, "Detach it there first, or declare it again.")
-
-
-def function_problems(function: Function) -> Iterator[Problem]:
-    """Yield what is wrong with one function: names, body, parameters, tags and rights."""
-    for name in (function.catalog_name, function.schema_name, function.function_name):
-        if problem := name_problem(name):
-            yield Problem(f"its name {name!r} {problem}", ALLOWED_IN_NAMES)
-    if problem_of_body := body_problem(function):
-        yield Problem(*problem_of_body)
-    for reason, fix, _ in repeated_parameters(function.parameters):
-        yield Problem(reason, fix)
-    for parameter in function.parameters:
-        yield from _parameter_problems(parameter)
-    yield from _default_order(function.parameters)
-    yield from TagsWithinLimits().problems(function.tags)
-    yield from rights_problems(function, PRIVILEGES)
 
 
 def use_problems(table: Table, functions: Mapping[str, Function]) -> Iterator[Problem]:

@@ -47,6 +47,10 @@ class TagsWithinLimits:
     @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse too many tags, tags that are too long, and keys with forbidden characters."""
+        yield from self.of_model(model)
+
+    def of_model(self, model: Table | Function | View) -> Iterator[Problem]:
+        """Yield the problems of the tags of a model and of its columns."""
         yield from self.problems(model.tags)
         for column in model.columns:
             for problem in self.problems(column.tags) if column.tags else ():

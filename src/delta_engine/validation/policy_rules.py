@@ -38,13 +38,12 @@ from delta_engine.state.states import CatalogState
 from delta_engine.validation.function_rules import filter_problems, mask_problems
 from delta_engine.validation.governance_rules import principal_problems
 from delta_engine.validation.rules import (
-    ALLOWED_IN_NAMES,
     Problem,
     model_refusal,
-    name_problem,
     of_each,
     of_kind,
     plan_refusal,
+    unfit_names,
 )
 
 MOST_POLICIES: Final = {ScopeKind.CATALOG: 100, ScopeKind.SCHEMA: 100, ScopeKind.TABLE: 50}
@@ -61,7 +60,14 @@ class PoliciesFit:
     @of_each(AbacPolicy)
     def check(self, model: AbacPolicy) -> Iterator[Problem]:
         """Refuse what the platform refuses, and conditions that the engine cannot read."""
-        yield from policy_problems(model)
+        yield from unfit_names(model.name)
+        try:
+            policy_function(model)
+        except ValueError as error:
+            yield Problem(f"its function: {error}", "Write catalog.schema.function.")
+        yield from _principals(model)
+        yield from _conditions(model)
+        yield from _arguments(model)
 
 
 class PoliciesWithinLimits:
@@ -141,19 +147,6 @@ def _undeclared(scope: PolicyScope) -> tuple[str, str]:
         fix = f"Set policy.policies_on: [{scope.name}], or define the policy on a table or schema."
         return f"policy.policies_on does not name {scope}", fix
     return f"no model declares {scope}", f"Declare the {scope.kind.value}, or correct the policy."
-
-
-def policy_problems(policy: AbacPolicy) -> Iterator[Problem]:
-    """Yield what is wrong with one policy: names, principals, conditions and arguments."""
-    if problem := name_problem(policy.name):
-        yield Problem(f"its name {policy.name!r} {problem}", ALLOWED_IN_NAMES)
-    try:
-        policy_function(policy)
-    except ValueError as error:
-        yield Problem(f"its function: {error}", "Write catalog.schema.function.")
-    yield from _principals(policy)
-    yield from _conditions(policy)
-    yield from _arguments(policy)
 
 
 def too_many_policies(policies: Iterable[AbacPolicy]) -> Iterator[tuple[AbacPolicy, Problem]]:
@@ -338,5 +331,5 @@ def _readable_conditions(policy: AbacPolicy) -> Iterator[TagCondition]:
     for text in texts:
         try:
             yield tag_condition(text)
-        except ValueError:  # `policy_problems` refuses it
+        except ValueError:  # `PoliciesFit` refuses it
             continue

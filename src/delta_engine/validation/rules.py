@@ -176,6 +176,13 @@ def of_each(
     return made
 
 
+def unfit_names(*names: str) -> Iterator[Problem]:
+    """Yield the parts of the name of a function, a policy or a view that Unity Catalog does not store."""
+    for name in names:
+        if problem := name_problem(name):
+            yield Problem(f"its name {name!r} {problem}", ALLOWED_IN_NAMES)
+
+
 def of_kind(model_type: type[SomeModel], models: Iterable[Securable]) -> list[SomeModel]:
     """Return the models of one kind."""
     return [model for model in models if isinstance(model, model_type)]

@@ -27,16 +27,15 @@ from delta_engine.sql.view_queries import (
 from delta_engine.state.states import CatalogState
 from delta_engine.validation.governance_rules import TagsWithinLimits, rights_problems
 from delta_engine.validation.rules import (
-    ALLOWED_IN_NAMES,
     Problem,
     circle_refusals,
     consent,
     model_refusal,
-    name_problem,
     of_each,
     of_each_alignment,
     of_kind,
     plan_refusal,
+    unfit_names,
 )
 
 PRIVILEGES: Final = frozenset({"ALL PRIVILEGES", "APPLY TAG", "MANAGE", "SELECT"})
@@ -56,7 +55,16 @@ class ViewsFit:
     @of_each(View)
     def check(self, model: View) -> Iterator[Problem]:
         """Refuse what fails on every platform."""
-        yield from view_problems(model)
+        yield from unfit_names(model.catalog_name, model.schema_name, model.view_name, *model.renamed_from)
+        if model.view_name.lower() in map(str.lower, model.renamed_from):
+            yield Problem("it was renamed from its own name", "Remove the name from renamed_from.")
+        if problem_of_query := query_problem(model.query):
+            yield Problem(*problem_of_query)
+        for reason, fix, column in repeated_view_columns(model.columns):
+            yield Problem(reason, fix, column)
+        yield from _mode_problems(model)
+        yield from TagsWithinLimits().of_model(model)
+        yield from rights_problems(model, PRIVILEGES)
 
 
 class DocumentedColumnsExist:
@@ -229,25 +237,6 @@ def _way_out_of_types(broken: BrokenView) -> str:
     if broken.is_retyped:
         return _WAY_OUT_OF_TYPES
     return _WAY_OUT_OF_CONVERSIONS if broken.is_converted else ""
-
-
-def view_problems(view: View) -> Iterator[Problem]:
-    """Yield what is wrong with one view: names, query, documented columns, mode, tags and rights."""
-    for name in (view.catalog_name, view.schema_name, view.view_name, *view.renamed_from):
-        if problem := name_problem(name):
-            yield Problem(f"its name {name!r} {problem}", ALLOWED_IN_NAMES)
-    if view.view_name.lower() in map(str.lower, view.renamed_from):
-        yield Problem("it was renamed from its own name", "Remove the name from renamed_from.")
-    if problem_of_query := query_problem(view.query):
-        yield Problem(*problem_of_query)
-    for reason, fix, column in repeated_view_columns(view.columns):
-        yield Problem(reason, fix, column)
-    yield from _mode_problems(view)
-    yield from TagsWithinLimits().problems(view.tags)
-    for documented in view.columns:
-        for problem_of_tags in TagsWithinLimits().problems(documented.tags):
-            yield problem_of_tags._replace(column=documented.name)
-    yield from rights_problems(view, PRIVILEGES)
 
 
 def view_doubts(view: View) -> Iterator[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from delta_engine.actions import Create, Drop, TablePlan
 from delta_engine.aspects.policy_reach import inherited_tags, reaches
-from delta_engine.errors import SourceLocation
+from delta_engine.errors import InvalidModelError, SourceLocation
 from delta_engine.models import Column, ColumnMask, RowFilter, Schema, Table
 from delta_engine.models.functions import Function, Parameter
 from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyName, PolicyScope
@@ -17,13 +17,13 @@ from delta_engine.models.type_text import parse_data_type
 from delta_engine.state.policy_states import PolicyState
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unmanaged import Unmanaged
-from delta_engine.validation.function_rules import NoCircularCalls, fits, function_problems, use_problems
+from delta_engine.validation.function_rules import FunctionsFit, NoCircularCalls, fits, use_problems
 from delta_engine.validation.policy_rules import (
+    PoliciesFit,
     argument_problems,
     call_problems,
     crowded_scopes,
     meeting_problems,
-    policy_problems,
     too_many_policies,
     unknown_tags,
 )
@@ -39,7 +39,7 @@ def function(name: str = "mask_email", body: str = "upper(email)", **changes: An
     return Function("dev", "governance", name, body=body, declared_at=FILE, **arguments)
 
 
-def reasons(problems: Iterable[Problem]) -> list[str]:
+def reasons(problems: Iterable[Problem | InvalidModelError]) -> list[str]:
     found = list(problems)
     assert all(problem.way_out for problem in found)
     return [problem.reason for problem in found]
@@ -56,7 +56,7 @@ def test_a_good_function_has_no_problems() -> None:
         grants={"account users": ["EXECUTE"]},
         owner="platform",
     )
-    assert reasons(function_problems(good)) == []
+    assert reasons(FunctionsFit().check([good])) == []
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_good_function_has_no_problems() -> None:
     ],
 )  # fmt: skip
 def test_a_function_has_the_problem(changes: dict[str, Any], reason: str) -> None:
-    assert reasons(function_problems(function(**changes))) == [reason]
+    assert reasons(FunctionsFit().check([function(**changes)])) == [reason]
 
 
 def test_functions_that_call_themselves_are_found() -> None:
@@ -238,7 +238,7 @@ FILTER = PolicyFilter("dev.governance.mine")
     ],
 )  # fmt: skip
 def test_policies_alone(changes: dict[str, Any], reason: str | None) -> None:
-    assert reasons(policy_problems(policy(**changes))) == ([] if reason is None else [reason])
+    assert reasons(PoliciesFit().check([policy(**changes)])) == ([] if reason is None else [reason])
 
 
 def test_a_scope_takes_a_number_of_policies() -> None:

@@ -18,11 +18,11 @@ from delta_engine.validation.rules import needed_by
 from delta_engine.validation.view_rules import (
     NoCircularViews,
     NoUnallowedViewReplacements,
+    ViewsFit,
     column_problems,
     name_problems,
     query_column_problems,
     view_doubts,
-    view_problems,
 )
 
 ORDERS = Table("dev", "silver", "orders", [Column("id", "int"), Column("amount", "int")])
@@ -43,7 +43,7 @@ def test_a_whole_view_has_no_problem() -> None:
         grants={"analysts": ["SELECT"], "ops": ["MANAGE"]},
         renamed_from="income",
     )
-    assert list(view_problems(model)) == []
+    assert list(ViewsFit().check([model])) == []
     assert list(view_doubts(model)) == []
     assert list(column_problems(model, {})) == []
 
@@ -70,7 +70,7 @@ def test_a_whole_view_has_no_problem() -> None:
 def test_problems_of_one_view(changes: Any, reason: str, column: str | None) -> None:
     from delta_engine.errors import SourceLocation
 
-    (problem,) = view_problems(view(**changes, declared_at=SourceLocation("views.yml", 1)))
+    (problem,) = ViewsFit().check([view(**changes, declared_at=SourceLocation("views.yml", 1))])
     assert reason in problem.reason
     assert problem.way_out
     assert problem.column == column
@@ -78,7 +78,8 @@ def test_problems_of_one_view(changes: Any, reason: str, column: str | None) -> 
 
 def test_a_view_that_evolves_may_tag_its_columns() -> None:
     assert (
-        list(view_problems(view(schema_mode="evolution", columns=[ViewColumn("id", tags={"a": "b"})]))) == []
+        list(ViewsFit().check([view(schema_mode="evolution", columns=[ViewColumn("id", tags={"a": "b"})])]))
+        == []
     )
 
 
