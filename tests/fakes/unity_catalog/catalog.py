@@ -179,9 +179,11 @@ class FakeUnityCatalog:
     def by_hand(self, *statements: str, user: str = "jo") -> None:
         """Run statements of another principal."""
         before, self.user = self.user, user
-        for sql in statements:
-            self.run(sql)
-        self.user = before
+        try:
+            for sql in statements:
+                self.run(sql)
+        finally:
+            self.user = before
 
     def run(self, sql: str) -> Sequence[Row]:
         with self._lock:
