@@ -18,6 +18,7 @@ from delta_engine.config.model_text import LISTS
 from delta_engine.config.yaml_documents import parse_document
 from delta_engine.tools.importers.declared import Wanted
 from delta_engine.tools.importers.odcs import read_contract
+from delta_engine.tools.lint.house_rules import house_rules_of
 from tests.cases.documentation import DOCS, PAGES, Block, blocks, console_steps, simple_commands
 from tests.projects.commandline import parsed
 
@@ -81,6 +82,10 @@ def check_yaml(block: Block) -> None:
         DRIFT_POLICY.validate(content)
     elif "consents" in keys:
         CONSENTS.validate(content)
+    elif "preset" in keys:
+        assert house_rules_of(parse_document(block.text, block.place), DOCS).rules
+    elif keys == {"own_rules"}:
+        assert ":" in content["own_rules"][0]  # tests/unit/cli/test_lint.py loads some
     elif keys <= CONFIGURATION_KEYS:
         CONFIGURATION.validate({**ENVIRONMENT, **content})
     elif "apiVersion" in keys:

@@ -70,13 +70,11 @@ class HouseRules:
     """The rules that are on.
 
     Args:
-        file: the file that says so; None for the preset alone.
         suppressions: each with its place.
     """
 
     rules: tuple[HouseRule, ...]
     fail_on: Severity = Severity.WARNING
-    file: Path | None = None
     suppressions: tuple[tuple[Suppression, SourceLocation], ...] = field(default=())
 
 
@@ -92,9 +90,11 @@ def load_house_rules(conf_dir: Path, project_dir: Path) -> HouseRules | None:
         ConfigError: the file is malformed, or names an unknown rule.
     """
     path = conf_dir / LINT_FILE
-    if not path.exists():
-        return None
-    document = read_document(path)
+    return house_rules_of(read_document(path), project_dir) if path.exists() else None
+
+
+def house_rules_of(document: Document, project_dir: Path) -> HouseRules:
+    """Return the house rules of a document, as `load_house_rules` does of the file."""
     if not isinstance(document.value, dict):
         raise document.error((), "house rules are a mapping", "Write `preset: recommended`.")
     content = document.convert((), document.value, LintDocument)
@@ -112,7 +112,6 @@ def load_house_rules(conf_dir: Path, project_dir: Path) -> HouseRules | None:
     return HouseRules(
         tuple(_rules_that_are_on(document, content, rules)),
         content.fail_on,
-        path,
         tuple(zip(content.suppressions, places, strict=True)),
     )
 
