@@ -331,6 +331,13 @@ def catalog_of(world: World) -> FakeUnityCatalog:
     return catalog
 
 
+def hide_queries(random: Random, catalog: FakeUnityCatalog) -> None:
+    """Let another principal run the engine in some catalogs, which hide the queries of their views from it."""
+    if random.random() < 0.3:
+        catalog.hides_queries, catalog.user = True, "eve"
+    event(f"hidden queries: {catalog.hides_queries}")
+
+
 def failures(catalog: FakeUnityCatalog) -> Mapping[str, str]:
     failed = {}
     for key in catalog.user_views:
@@ -390,6 +397,7 @@ def test_every_view_resolves_after_every_statement(seed: int) -> None:
         event("unknown types")
         return
     catalog = catalog_of(before)
+    hide_queries(random, catalog)
     plan = plan_of(catalog, before, after)
     if why := refused(plan):
         event(f"refused: {why}")
@@ -411,6 +419,7 @@ def test_a_run_that_stops_after_any_statement_can_be_continued(seed: int) -> Non
         event("unknown types")
         return
     catalog = catalog_of(before)
+    hide_queries(random, catalog)
     plan = plan_of(catalog, before, after)
     if refused(plan):
         return

@@ -269,7 +269,7 @@ def _with_documented_columns(plain: Comparison[Any, Any]) -> Comparison[Any, Any
     The comments of a view that stops evolving are those of what its former query read, and count as none.
     """
     documented = {column.key: column for column in plain.desired.columns}
-    kept = _kept_columns(plain.desired, plain.observed) | documented.keys()
+    kept = _kept_columns(plain) | documented.keys()
     stays = plain.desired.evolves or plain.desired.schema_mode is None
     ends_evolution = plain.observed.evolves and not stays
     pairs = (
@@ -284,9 +284,14 @@ def _with_documented_columns(plain: Comparison[Any, Any]) -> Comparison[Any, Any
     return replace(plain, differing=differing, added=tuple(documented.values()))
 
 
-def _kept_columns(desired: View, observed: ViewState) -> Set[str]:
-    """Return the columns of a view that are certain to stay when it gets its declared query."""
-    is_same = observed.query is None or is_same_query(desired.query, observed.query)
+def _kept_columns(plain: Comparison[Any, Any]) -> Set[str]:
+    """Return the columns of a view that are certain to stay when it gets its declared query.
+
+    A query that the platform hides is the one that was applied last.
+    """
+    desired, observed = plain.desired, plain.observed
+    hidden = (plain.declared or desired).query
+    is_same = is_same_query(desired.query, hidden if observed.query is None else observed.query)
     if is_same and not (desired.evolves or observed.evolves):
         return {column.key for column in observed.columns}
     return {name.lower() for name in named_columns(desired.query) or ()}

@@ -75,14 +75,18 @@ class DefinitionPart:
         return self.facet.observed(state)
 
     def differs(self, comparison: Comparison[Any, Any]) -> bool:
-        """Whether the part is pending, or was changed outside the engine; an unknown observed one never was."""
+        """Whether the part is pending, or was changed outside the engine.
+
+        A hidden observed one never was changed, but an unfinished run may have replaced it.
+        """
         desired, observed = self.of_model(comparison.desired), self.of_state(comparison.observed)
         if not self.is_managed(desired) or self.is_same(desired, observed):
             return False
         is_hidden = self.may_be_hidden and observed is None and comparison.observed.exists
         if comparison.declared is None or comparison.baseline is None:
             return not is_hidden
-        if not self.is_same(desired, self.of_model(comparison.declared)):
+        applied = (comparison.declared, *(comparison.attempted if is_hidden else ()))
+        if not all(self.is_same(desired, self.of_model(model)) for model in applied):
             return True
         return not is_hidden and not self.is_same(self.of_model(comparison.baseline), observed)
 

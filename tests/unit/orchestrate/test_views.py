@@ -502,6 +502,34 @@ def test_a_view_with_a_hidden_query_changes_in_an_order_in_which_it_always_works
     require_nothing_to_do(project)
 
 
+def test_a_hidden_query_that_a_killed_run_may_have_set_is_set_back(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.sync()
+    before = project.catalog.user_views[VIEW].query
+    hide_query(project)
+    declare(project, Models(query=OTHER_QUERY))
+    assert is_killed(project, monkeypatch, 1, "sync --yes")
+    assert project.catalog.user_views[VIEW].query == OTHER_QUERY
+    declare(project, Models())
+    project.sync()
+    assert project.catalog.user_views[VIEW].query == before
+    require_everything(project.catalog)
+    require_nothing_to_do(project)
+
+
+def test_another_hidden_query_clears_no_comment_of_a_column_that_it_lacks(project: CatalogProject) -> None:
+    views = VIEWS[: VIEWS.index("  - catalog", 20)]
+    declare(project, Models(views=views))
+    project.sync()
+    hide_query(project)
+    query = "SELECT customer_id AS buyer, 1 AS revenue FROM ${catalog}.silver.orders"
+    declare(project, Models(query=query, views=views.replace("name: customer_id", "name: buyer")))
+    project.sync()
+    assert [column.name for column in project.catalog.user_views[VIEW].columns] == ["buyer", "revenue"]
+    require_nothing_to_do(project)
+
+
 @pytest.mark.long
 def test_a_killed_run_over_a_hidden_query_is_continued_in_an_order_in_which_the_view_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine
