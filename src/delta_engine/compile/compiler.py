@@ -7,7 +7,7 @@ Round.CHANGES, in which schemas come first, then new functions, and the tables p
 - Stage.PROTECT: what strengthens protection, after new policies. Functions, policies, filters and masks are replaced
   after it, and before anything weakens protection.
 - Stage.CHANGE: tables are created and changed, a parent before the tables that are created with foreign keys to it.
-  Views change between the columns of what they read (`aspects.view_orders`), so that they resolve at any time: in
+  Views change between the columns of what they read (`aspects.view_needs`), so that they resolve at any time: in
   Stage.PROTECT already if such columns change there.
 - Stage.ADD_FOREIGN_KEYS: to existing tables, and between tables that reference each other.
 - Stage.CHANGE_RIGHTS: tables that get new references change their grants and owners.
@@ -62,7 +62,7 @@ from delta_engine.aspects.protection_changes import (
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.tags import SetTableTags, UnsetTableTags
 from delta_engine.aspects.view_definition import AlterViewQuery, RenameView
-from delta_engine.aspects.view_orders import (
+from delta_engine.aspects.view_needs import (
     between_node,
     bridge_node,
     linked,

@@ -10,7 +10,7 @@ from delta_engine.actions import Action, Align, AlignTable, Create, TablePlan
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import ChangeLocation, UnsetManaged
 from delta_engine.aspects.tags import UnsetColumnTags
-from delta_engine.aspects.view_orders import turn_of
+from delta_engine.aspects.view_needs import turn_of
 from delta_engine.models import QualifiedName, Table
 from delta_engine.state.states import CatalogState
 
