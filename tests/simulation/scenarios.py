@@ -131,8 +131,8 @@ class Scenario(NamedTuple):
     stickiness: float
     handling: DriftHandling
     parts: tuple[Part, ...]
-    last_edits: tuple[Edit, ...]
-    last_changes: tuple[ByHand, ...]
+    last_edits: tuple[Edit, ...] = ()
+    last_changes: tuple[ByHand, ...] = ()
 
 
 def drawn(seed: int) -> Scenario:

@@ -74,9 +74,10 @@ class Stage:
         self._ids = 0
 
     def tell(self, text: str, *, by: str | None = None) -> None:
-        """Add a line to the story."""
-        if not self._is_over:
-            self.lines.append(f"{self.now:8.1f}s  {by or self._current.name:<6} {text}")
+        """Add a line to the story, unless it repeats the last one, as of an actor that waits."""
+        event = f"{by or self._current.name:<6} {text}"
+        if not self._is_over and not (self.lines and self.lines[-1].endswith(event)):
+            self.lines.append(f"{self.now:8.1f}s  {event}")
 
     def play(self, parts: Mapping[str, Callable[[], None]]) -> None:
         """Let actors act to their ends; raise what one of them raised."""

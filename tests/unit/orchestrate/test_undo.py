@@ -594,7 +594,7 @@ def test_a_run_that_changed_no_table_is_told_from_an_unknown_one(project: Catalo
 def test_the_undo_of_a_killed_creation_is_recorded(
     project: CatalogProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before the undo and after it, the document has no table: it has to be saved all the same (seed 51)."""
+    """Before the undo and after it, the document has no table: it has to be saved all the same."""
     project.declare(SMALL)
     run = project.catalog.run
 

@@ -1,0 +1,21 @@
+"""The shortest stories that failed once: as data, so that they stay the same when stories are drawn in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from delta_engine.actions.drift_policy import DriftHandling
+from tests.simulation.scenarios import Command, Fault, FaultKind, Part, Scenario, Verb
+
+_KILLED_BEFORE_THE_SAVE: Final = Command(Verb.SYNC, faults=(Fault(16, FaultKind.KILLED_BEFORE),))
+
+FOUND: Final[Mapping[str, Scenario]] = {
+    "the undo of a killed creation is not recorded": Scenario(
+        seed=51,
+        stickiness=0.9,
+        handling=DriftHandling.REVERT,
+        parts=(Part("ann", (_KILLED_BEFORE_THE_SAVE, Command(Verb.UNDO, has_consent=True))),),
+    ),
+}
+"""The scenarios by the faults of the engine that they found."""
