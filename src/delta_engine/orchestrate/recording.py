@@ -297,6 +297,10 @@ class Recording:
                 record = replace(record, full_ownership=self._intent.policy.fully_owned)
             if model.key in versions:
                 record = with_version(record, versions[model.key], observed.audit.created_at)
+            if (
+                record.is_half_done
+            ):  # the table is as the run in doubt promised: what else differs is of others
+                record = replace(record, failure=None, explained=())
             if record is not earlier:
                 resources[key] = record
 

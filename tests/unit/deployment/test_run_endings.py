@@ -25,8 +25,9 @@ from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
 from delta_engine.execute.action_runner import ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import CheckConstraint, QualifiedName, Table
 from delta_engine.orchestrate.applying import UnrecordedApplyError, apply_planned
+from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.histories import RunHistory
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
 from delta_engine.orchestrate.orchestrator import sync as run_sync
@@ -277,6 +278,24 @@ def test_a_change_that_did_not_arrive_is_repaired_after_a_failed_second_read(
     sync(platform, deployment, changed)
     assert platform.states[changed.key] == created(changed)
     assert statuses(deployment) == {"a": "healthy"}
+
+
+def test_the_doubt_of_a_failed_second_read_ends_with_a_sync_that_has_nothing_to_do(
+    platform: FakePlatform, tmp_path: Path
+) -> None:
+    """Also while the table has a part of others: later changes of others are drift again."""
+    deployment, (model, *_) = deployment_over(tmp_path), TABLES
+    platform.second_look_error = StatementError("no", sql="DESCRIBE", error_class="NO")
+    commanded(engine_with(platform, deployment, FakeRefusedVersions()), [model])()
+    platform.second_look_error = None
+    state = platform.states[model.key]
+    platform.states[model.key] = replace(state, checks=(CheckConstraint("theirs", "id > 0"),))
+    sync(platform, deployment, model)
+    assert len(platform.statements) == 1
+    platform.states[model.key] = replace(platform.states[model.key], table_comment="theirs")
+    report = report_drift(engine_over(platform, deployment), [model])
+    assert [finding.field for _, finding in report.findings()] == ["check theirs", "table comment"]
+    assert report.unfinished == ()
 
 
 FULL = StoreError("local.lock cannot be released: No space left on device")
