@@ -7,6 +7,7 @@ from functools import partial
 from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy
 from delta_engine.cli.terminal import ExitCode
 from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.ownership.recorded import is_of_table
 from tests.cases.ownership_ledger import Parts, is_inside, parts_of
 from tests.simulation.scenarios import Command, Edit, Verb
 from tests.simulation.world import World
@@ -51,11 +52,14 @@ def _converge(world: World) -> None:
 def _undo(world: World) -> None:
     """An undo brings back what was declared before the run and takes back what the run added, or is refused.
 
-    A run that creates a deleted table again is a repair: the table was declared before.
+    What the record declared before and others had removed was repaired by the run, and stays.
     """
     before, statements = _tables(world), len(world.catalog.statements)
     state = world.documents.state()
-    recorded = {record.name.key for record in state.resources.values() if record.applied} if state else set()
+    records = filter(is_of_table, state.resources.values() if state else ())
+    applied = [record.applied.model for record in records if record.applied is not None]
+    recorded = {(model.key, part) for model in applied for part in parts_of(model)}
+    repaired = {model.key for model in applied} - before.keys()
     declared = {(model.key, part) for model in world.models for part in parts_of(model)}
     code = _ran(world, Verb.SYNC, *world.scenario.last_edits)
     if code is not ExitCode.DONE or len(world.catalog.statements) == statements:
@@ -65,7 +69,7 @@ def _undo(world: World) -> None:
     now = _tables(world)
     for table, part in sorted((key, part) for state in (before, now) for key in state for part in state[key]):
         value, value_now = before.get(table, {}).get(part), now.get(table, {}).get(part)
-        is_repaired = table not in before and table in recorded
+        is_repaired = table in repaired or (table, part) in recorded
         is_added = value is None and not part.startswith("property delta.") and not is_repaired
         is_ours = (table, part) in declared or is_added
         if value != value_now and is_ours:

@@ -129,7 +129,7 @@ class World:
 
     def has_wide_column(self, name: str) -> bool:
         """Whether column x of a table is a bigint by now."""
-        stored = self.catalog.tables.get(f"dev.silver.{name}")
+        stored = self.catalog.tables.get(f"dev.silver.{self._present_name(name)}")
         return stored is not None and "bigint" in parts_of(stored.state).get("column x type", "")
 
     def change_by_hand(self, step: ByHand) -> None:
@@ -137,12 +137,16 @@ class World:
         if step.table == FUNCTION:
             sql = BY_HAND_ON_FUNCTION[step.change].format(f=f"`dev`.`silver`.`{FUNCTION}`")
         else:
-            sql = statement_by_hand(step.change, step.table, step.table)
+            sql = statement_by_hand(step.change, step.table, self._present_name(step.table))
         try:
             self.run_sql(sql, None)
             self.stage.tell(f"runs {sql.replace('`dev`.`silver`.', '').replace('`', '')[:100]}")
         except StatementError as error:
             self.stage.tell(f"tries to change {step.table} ({step.change}): {error.error_class}")
+
+    def _present_name(self, name: str) -> str:
+        """Return the present name of a table, which a model may have renamed."""
+        return f"{name}2" if f"dev.silver.{name}2" in self.catalog.tables else name
 
     def run_sql(self, sql: str, process: Process | None) -> Sequence[Row]:
         """Run a statement of a process, or of a person."""
@@ -241,7 +245,9 @@ class World:
             self.function = {"body": BODIES[0], **self.function, edit.facet: edit.value}
             self.stage.tell(f"commits {FUNCTION} {edit.facet} = {edit.value!r}", by=actor)
             return
-        facets = {**self.facets, edit.table: {**self.facets[edit.table], edit.facet: edit.value}}
+        former = self.facets[edit.table]
+        name = {"name": former["name"]} if former.get("name") else {}  # a table is not renamed back
+        facets = {**self.facets, edit.table: {**former, edit.facet: edit.value, **name}}
         if _are_valid(tuple((name, tuple(sorted(said.items()))) for name, said in facets.items())):
             self.facets = facets
             self.stage.tell(f"commits {edit.table} {edit.facet} = {edit.value!r}", by=actor)
