@@ -38,7 +38,7 @@ from delta_engine.drift.recommendations import (
 from delta_engine.drift.renames import irreversible
 from delta_engine.models import Securable, SecurableName, Table
 from delta_engine.ownership.recorded import resource_key
-from delta_engine.state.states import SecurableState, TableState
+from delta_engine.state.states import SecurableState, former_name_of
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.garbage import no_garbage_collection
 
@@ -243,9 +243,11 @@ def _declared(facts: DriftFacts) -> Iterator[tuple[Securable, SecurableState]]:
 
 
 def _pending_rename(model: Securable, observed: SecurableState) -> Iterator[PendingChange]:
-    if isinstance(observed, TableState) and observed.former_name is not None:
-        former, name = str(observed.former_name), str(model.qualified_name)
-        yield PendingChange(field="table name", observed=former, desired=name, is_rename=True)
+    former, name = former_name_of(observed), model.qualified_name
+    if former is not None:
+        yield PendingChange(
+            field=f"{name.kind} name", observed=str(former), desired=str(name), is_rename=True
+        )
 
 
 def _pending(planned: Iterable[Difference], drifted: ComparedResource | None) -> Iterator[PendingChange]:

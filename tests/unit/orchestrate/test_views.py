@@ -835,3 +835,17 @@ def test_a_documented_column_that_came_after_the_star_is_returned(project: Catal
     column = project.catalog.user_views[VIEW].columns[-1]
     assert (column.name, column.comment) == ("discount", "The discount")
     require_nothing_to_do(project)
+
+
+def test_a_report_says_what_becomes_of_a_view_that_is_to_be_renamed(project: CatalogProject) -> None:
+    """The record has the former name: it says that the engine may clear the comment."""
+    project.sync()
+    views = VIEWS.replace("name: revenue\n", "name: income\n    renamed_from: revenue\n")
+    declare(project, Models(views=views.replace("    comment: Revenue per customer\n", "")))
+    report = json.loads(project.run("drift --json").stdout)
+    (pending,) = report["pending"]
+    assert pending["resource"] == "view.dev.gold.income"
+    assert [(change["field"], change["observed"], change["desired"]) for change in pending["changes"]] == [
+        ("view name", "dev.gold.revenue", "dev.gold.income"),
+        ("view comment", "'Revenue per customer'", "''"),
+    ]
