@@ -47,7 +47,7 @@ from delta_engine.errors import InvalidCommandError
 
 EPILOG = (
     "Exit codes: 0 done, or nothing to do; 1 failed; 2 changes pending (plan --detailed-exitcode), "
-    "drift (drift --fail-on), or files not formatted (fmt --check); "
+    "drift (drift --fail-on), findings (lint), or files not formatted (fmt --check); "
     "3 refused: invalid model or config, unsafe or stale plan, wrong usage, no --yes without a terminal; "
     "4 another run holds the lock; "
     "5 done in part, or applied and not recorded; 130 stopped by Ctrl-C, with the applied changes on record"

@@ -77,7 +77,7 @@ def import_models(
         str | None, value("--format", "yaml|python", "yaml by default, python for a .py file.")
     ] = None,
 ) -> None:
-    """Write models for tables that exist. Planning them right away gives an empty plan.
+    """Write models for tables that exist, or of files (--from). Planning them right away gives an empty plan.
 
     With --from, write models for what scripts of SQL, data contracts or a dbt manifest declare, without a catalog: a
     statement that is not understood is named with its file and line, and the command exits with 5.

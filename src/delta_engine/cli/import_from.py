@@ -46,6 +46,7 @@ def import_from(
         present = load_present(settings, ()) if to is not None else ()
         models = importable(source, variables, settings, present, exclude)
     if models.selectable == 0 and not models.declared:
+        print_left_out(models.notes, ())
         raise_all(models.refusals)
         raise _nothing(sources)
     files: list[Path] = []

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from delta_engine.cli.options import Full, Json, Tables, choice, flag, value
+from delta_engine.cli.options import Json, Tables, choice, flag, value
 from delta_engine.cli.terminal import Context, Ended, ExitCode, print_note, say
+
+if TYPE_CHECKING:
+    from delta_engine.tools.lint.house_rules import HouseRules
+    from delta_engine.tools.lint.linter import LintReport
 
 LINT_EPILOG: Final = (
     "Examples: delta-engine -e dev lint; delta-engine -e dev lint --format sarif > lint.sarif"
@@ -41,7 +45,9 @@ def lint(
         bool, flag("--recommended", help="Judge by the recommended rules, whatever conf/lint.yml says.")
     ] = False,
     rules: Annotated[bool, flag("--rules", help="List the house rules and their options, and stop.")] = False,
-    full: Full = False,
+    full: Annotated[
+        bool, flag("--full", help="Show all findings of each rule; by default, the first ten.")
+    ] = False,
 ) -> None:
     """Check models against the house rules of conf/lint.yml. Needs no Spark and no network.
 
@@ -79,7 +85,8 @@ def lint_models(
     """Judge a project, and print what its house rules find.
 
     Args:
-        fail_on: the least severity with which the command ends with 2; by default that of `conf/lint.yml`.
+        fail_on: the least severity with which the command ends with 2; by default that of `conf/lint.yml`, and
+            nothing fails without that file.
         is_recommended: whether the recommended rules judge instead of those of the file.
     """
     from delta_engine.config.conf_folder import LINT_FILE
@@ -98,30 +105,28 @@ def lint_models(
     is_offer = house is None and not is_recommended
     if house is None:
         house = recommended_rules()
-    report = judge([*project.models, *project.others], house, utc_now().date())
+    report = judge([*project.models, *project.others], house, utc_now().date(), is_selection=bool(tables))
     if output_format is LintFormat.JSON:
         typer.echo(lint_document(report))
     elif output_format is LintFormat.SARIF:
-        typer.echo(_sarif(report, conf_dir / f"{environment}.yml"), nl=False)
+        typer.echo(_sarif(report, house, conf_dir / f"{environment}.yml"), nl=False)
     else:
         say("\n".join(lint_lines(report, is_full=is_full)))
     for note in report.notes:
         print_note(note)
     if is_offer:
         print_note(
-            f"{conf_dir / LINT_FILE} does not exist: this is what the recommended rules find, and nothing fails. "
-            "`preset: recommended` in that file switches them on"
+            f"{conf_dir / LINT_FILE} does not exist: this is what the recommended rules find"
+            f"{'' if least else ', and nothing fails'}. `preset: recommended` in that file switches them on"
         )
-    fails = report.fails(least or house.fail_on) and not is_offer
+    fails = report.fails(least or house.fail_on) and (least is not None or not is_offer)
     return Ended(lint_summary(report), ExitCode.PENDING if fails else ExitCode.DONE)
 
 
-def _sarif(report: object, conf_file: Path) -> str:
-    from delta_engine.tools.lint.house_rules import RULES, summary_of
-    from delta_engine.tools.lint.linter import LintReport
+def _sarif(report: LintReport, house: HouseRules, conf_file: Path) -> str:
+    from delta_engine.tools.lint.house_rules import summary_of
     from delta_engine.tools.pull_requests.sarif import Result, sarif
 
-    assert isinstance(report, LintReport)
     results = [
         Result(
             judged.rule,
@@ -132,7 +137,7 @@ def _sarif(report: object, conf_file: Path) -> str:
         )
         for judged in report.findings
     ]
-    texts = {name: summary_of(rule) for name, rule in RULES.items()}
+    texts = {type(rule).__name__: summary_of(type(rule)) for rule in house.rules}
     return sarif(results, conf_file=conf_file, rules=texts)
 
 

@@ -399,3 +399,15 @@ def test_tables_that_a_sync_makes_of_a_contract_are_imported_as_the_contract_say
     assert real.count(" segments: ") == declared.stdout.count(
         " segments: "
     )  # Delta spells checks with blanks
+
+
+def test_a_manifest_without_contracts_says_what_is_missing(
+    scripts: Scripts, delta_engine: CommandLine
+) -> None:
+    node = {"resource_type": "model", "name": "a", "config": {"materialized": "table"}}
+    url = "https://schemas.getdbt.com/dbt/manifest/v12.json"
+    manifest = {"metadata": {"dbt_schema_version": url}, "nodes": {"model.shop.a": node}}
+    Path("manifest.json").write_text(json.dumps(manifest))
+    result = delta_engine("-e", "dev", "import", "--from", "manifest.json")
+    assert (result.code, result.stdout) == (3, "")
+    assert "note: left out, without an enforced contract: 1 model of dbt" in result.stderr

@@ -64,6 +64,19 @@ def test_a_project_without_a_file_sees_what_the_recommended_rules_find(project: 
     assert project.lints(None, "--recommended").code == 2
 
 
+def test_a_named_severity_fails_without_a_file(project: Project) -> None:
+    result = project.lints(None, "--fail-on", "warning")
+    assert (result.code, "nothing fails" in result.stderr) == (2, False)
+
+
+def test_a_selection_does_not_judge_suppressions_of_other_tables(project: Project) -> None:
+    suppression = "{rules: [Owners], on: [gold.sales], reason: old, expires: 2999-01-01}"
+    rules = f"preset: recommended\nsuppressions: [{suppression}]\n"
+    idle = "conf/lint.yml:2: the suppression finds nothing to accept"
+    assert idle in project.lints(rules).stderr
+    assert idle not in project.lints(rules, "-t", "silver.orders").stderr
+
+
 def test_no_rule_is_on_by_default(project: Project) -> None:
     assert project.lints("rules: {}\n").stdout == "no findings\n"
 
@@ -124,6 +137,10 @@ def test_a_project_adds_its_own_rules(project: Project) -> None:
     (project.folder / "house.py").write_text(OWN)
     rules = "own_rules: ['house:NoOrders']\n"
     assert "orders again. Call it otherwise. (NoOrders)" in project.lints(rules).stdout
+    (run,) = json.loads(project.lints(rules, "--format", "sarif").stdout)["runs"]
+    (rule,) = run["tool"]["driver"]["rules"]
+    assert rule["shortDescription"]["text"] == "No orders"
+    assert rule["help"] == rule["fullDescription"] == {"text": "No table is called like this."}
     assert project.lints(f"{rules}rules: {{NoOrders: {{word: customers}}}}\n").stdout == "no findings\n"
 
 

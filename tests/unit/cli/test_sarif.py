@@ -47,6 +47,8 @@ def results_in(file: Path) -> list[dict[str, Any]]:
     log = json.loads(file.read_text())
     assert (log["version"], len(log["runs"])) == ("2.1.0", 1)
     driver = log["runs"][0]["tool"]["driver"]
+    for rule in driver["rules"]:
+        assert all(rule[key]["text"] for key in ("shortDescription", "fullDescription", "help"))
     for result in log["runs"][0]["results"]:
         assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
     results: list[dict[str, Any]] = log["runs"][0]["results"]

@@ -93,12 +93,15 @@ def read_manifest(text: str, file: str) -> Source:
     except msgspec.DecodeError as error:
         raise ConfigError(f"it is no manifest of dbt: {error}", location=place) from None
     version = _VERSION.search(str(manifest.metadata.get("dbt_schema_version")))
-    if version is None or not _FIRST <= int(version[1]) <= _LAST:
-        number = f"version {version[1]}" if version else "no version"
+    if version is None:
+        fix = "Name manifest.json, which `dbt parse` writes to the folder target."
+        raise ConfigError("it is no manifest of dbt", location=place, way_out=fix)
+    if not _FIRST <= (number := int(version[1])) <= _LAST:
+        other = "dbt 1.6 or later" if number < _FIRST else "an earlier dbt"
         raise ConfigError(
-            f"it is no manifest of dbt of a version from {_FIRST} to {_LAST}, but of {number}",
+            f"it is a manifest of version {number}, and versions {_FIRST} to {_LAST} are read",
             location=place,
-            way_out="Write it with dbt 1.6 or later: dbt parse.",
+            way_out=f"Write it with {other}: dbt parse.",
         )
     tables: list[Table] = []
     refusals: list[RefusedError] = []

@@ -145,8 +145,17 @@ def _refuse_other_versions(document: Document) -> None:
         )
     if keys.get("kind") != "DataContract":
         raise document.error((), "it is no data contract: kind is not DataContract")
-    version = str(keys.get("apiVersion"))
-    if not version.startswith(SUPPORTED):
+    if (version := keys.get("apiVersion")) is None:
+        raise document.error(
+            (), "apiVersion is missing", f"Add the version of the standard, as in: apiVersion: {SUPPORTED}1.0"
+        )
+    if f"v{version}".startswith(SUPPORTED):
+        raise document.error(
+            ("apiVersion",),
+            f"apiVersion {version} lacks its v",
+            f"Write it as the standard does: v{version}",
+        )
+    if not str(version).startswith(SUPPORTED):
         raise document.error(
             ("apiVersion",),
             f"version {version} of the standard is not read, only version 3",

@@ -72,11 +72,13 @@ class Statement:
 
     Args:
         problem: why it cannot be read; empty if its words are whole.
+        fix: of the problem; empty if the model needs the statement's content by hand.
     """
 
     script: Script
     words: tuple[Word, ...]
     problem: str = ""
+    fix: str = ""
 
     @property
     def place(self) -> SourceLocation:
@@ -118,7 +120,7 @@ def _in_cell(script: Script, start: int, end: int) -> Iterator[Statement]:
         word = Word(kind, match[0], match.start(), match.end())
         if kind == "mark" and match[0] in _UNCLOSED:
             problem = f"{_UNCLOSED[match[0]]} does not end, so the rest of the file is not read"
-            yield Statement(script, (*words, word), problem)
+            yield Statement(script, (*words, word), problem, "Close it.")
             return
         if match[0] != ";" or kind != "mark":
             words.append(word)

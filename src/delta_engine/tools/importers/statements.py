@@ -87,7 +87,7 @@ def apply(statement: Statement, catalog: Catalog) -> Iterator[RefusedError]:
     before = replace(catalog, slots={**catalog.slots})
     try:
         if statement.problem:
-            raise NotReadError(statement.problem, _BY_HAND)
+            raise NotReadError(statement.problem, statement.fix)
         if not reader.sees(*_WITHOUT_EFFECT) or reader.sees("set tag on", "set catalog"):
             _apply(reader, catalog)
         else:

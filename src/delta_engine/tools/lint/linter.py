@@ -46,14 +46,20 @@ class LintReport:
         return Counter(judged.severity for judged in self.findings)
 
 
-def lint(models: Sequence[Securable], house: HouseRules, today: date) -> LintReport:
+def lint(
+    models: Sequence[Securable], house: HouseRules, today: date, *, is_selection: bool = False
+) -> LintReport:
     """Judge models by house rules.
 
     Args:
         today: the day by which suppressions end.
+        is_selection: whether the project has more models, in which suppressions may find something.
     """
     holding = [(each, place) for each, place in house.suppressions if each.expires >= today]
-    ended = (f"{place}: the suppression ended on {each.expires}" for each, place in house.suppressions)
+    ended = (
+        f"{place}: the suppression ended on {each.expires}. Remove it, or extend it."
+        for each, place in house.suppressions
+    )
     used: set[int] = set()
     findings, suppressed = [], 0
     for judged in _judged(models, house.rules):
@@ -66,7 +72,7 @@ def lint(models: Sequence[Securable], house: HouseRules, today: date) -> LintRep
     idle = (
         f"{place}: the suppression finds nothing to accept. Remove it."
         for number, (_, place) in enumerate(holding)
-        if number not in used
+        if number not in used and not is_selection
     )
     notes = [note for note, (each, _) in zip(ended, house.suppressions, strict=True) if each.expires < today]
     return LintReport(tuple(sorted(findings, key=_order)), suppressed, (*notes, *idle))

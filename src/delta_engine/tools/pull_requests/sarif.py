@@ -1,12 +1,14 @@
 """What is wrong with models as SARIF 2.1.0, which code hosts show at the lines of the files.
 
-GitHub wants a location of every result (docs.github.com, "SARIF support for code scanning"), so a result without one is
-shown at the environment's configuration.
+GitHub requires a location of every result, and a short description, a full description and a help text of every rule
+(docs.github.com, "SARIF support for code scanning"). A result without a location is shown at the environment's
+configuration.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -22,6 +24,8 @@ from delta_engine.tools.pull_requests.repository import path_in, repository_root
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _MOST_RESULTS: Final = 5_000
 """GitHub shows no more of one run."""
+
+_WORD_START: Final = re.compile(r"-|(?<=[a-z])(?=[A-Z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ def sarif(results: Sequence[Result], *, conf_file: Path, rules: Mapping[str, str
 
     Args:
         conf_file: the configuration of the environment, for results without a place.
-        rules: what each rule of the results demands and the ways out, by name.
+        rules: what each rule demands and its fixes, by name; a rule without a text has its name.
     """
     root = repository_root(conf_file.resolve().parent) or Path.cwd()
     shown = results[:_MOST_RESULTS]
@@ -79,8 +83,9 @@ def sarif(results: Sequence[Result], *, conf_file: Path, rules: Mapping[str, str
 
 
 def _rule(name: str, help_text: str) -> dict[str, object]:
-    rule: dict[str, object] = {"id": name, "shortDescription": {"text": name.replace("-", " ").capitalize()}}
-    return {**rule, "help": {"text": help_text}} if help_text else rule
+    title = _WORD_START.sub(" ", name).lower().capitalize()
+    text = {"text": help_text or title}
+    return {"id": name, "shortDescription": {"text": title}, "fullDescription": text, "help": text}
 
 
 def _result(result: Result, rule_index: int, root: Path, conf_file: Path) -> dict[str, object]:

@@ -125,13 +125,20 @@ def test_what_is_left_out(message: str, tmp_path: Path) -> None:
     assert [model.key for model in source.models] == ["dev.gold.fine"]
 
 
-@pytest.mark.parametrize("version", [9, 13, "none"])
-def test_other_versions_are_refused(version: int | str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (9, "it is a manifest of version 9, and versions 10 to 12 are read. Write it with dbt 1.6 or later"),
+        (13, "it is a manifest of version 13, and versions 10 to 12 are read. Write it with an earlier dbt"),
+        (
+            "none",
+            "it is no manifest of dbt. Name manifest.json, which `dbt parse` writes to the folder target",
+        ),
+    ],
+)
+def test_other_versions_are_refused(version: int | str, message: str, tmp_path: Path) -> None:
     (refusal,) = read(tmp_path, node("a"), version=version).refusals
-    number = "no version" if version == "none" else f"version {version}"
-    assert f"it is no manifest of dbt of a version from 10 to 12, but of {number}. Write it with" in str(
-        refusal
-    )
+    assert message in str(refusal)
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"a": 1}', "[1]", '{"metadata": {"dbt_schema_version": 5}}'])

@@ -203,6 +203,8 @@ def test_foreign_keys_to_other_schemas_are_named(tmp_path: Path) -> None:
 REFUSED = {
     "apiVersion: v2.2.2\nkind: DataContract\n": "1: version v2.2.2 of the standard is not read, only version 3",
     "apiVersion: v4.0.0\nkind: DataContract\n": "1: version v4.0.0 of the standard is not read, only version 3",
+    "kind: DataContract\n": "1: apiVersion is missing. Add the version of the standard, as in: apiVersion: v3.1.0",
+    "apiVersion: 3.1.0\nkind: DataContract\n": "1: apiVersion 3.1.0 lacks its v. Write it as the standard does: v3.1.0",
     "dataContractSpecification: 1.1.0\nid: x\n": "it follows the Data Contract Specification, not the Open Data",
     "- 1\n": "it is no data contract: kind is not DataContract",
     HEAD.replace("dev", "stage")

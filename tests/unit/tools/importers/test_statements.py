@@ -325,7 +325,7 @@ LEFT_OUT = {
     "CREATE TABLE [dbo].[t] (a INT)": "[ is not understood there instead of a name",
     "CREATE TABLE t (a NUMBER(10, 2))": "column a: type 'NUMBER(10, 2)' cannot be used: Spark has no type 'number'",
     "CREATE TABLE t (a INT, b": "the statement ends early instead of a name",
-    "CREATE TABLE t (a INT) COMMENT 'open": "a string does not end, so the rest of the file is not read",
+    "CREATE TABLE t (a INT) COMMENT 'open": "a string does not end, so the rest of the file is not read. Close it.",
     f"{T} CREATE TABLE T (a INT)": "dev.silver.T exists already (",
     "ALTER TABLE elsewhere ADD COLUMN a INT": "no statement before it creates table dev.silver.elsewhere",
     f"{T} ALTER TABLE t DROP COLUMN zz": "dev.silver.t has no column zz",

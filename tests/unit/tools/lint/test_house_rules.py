@@ -250,4 +250,4 @@ def test_suppressed_findings_come_back_after_their_last_day() -> None:
     assert report.notes == ("conf/lint.yml:3: the suppression finds nothing to accept. Remove it.",)
     later = lint([orders(), view()], house, date(2026, 7, 2))
     assert (len(later.findings), later.suppressed) == (2, 0)
-    assert later.notes[0] == "conf/lint.yml:3: the suppression ended on 2026-07-01"
+    assert later.notes[0] == "conf/lint.yml:3: the suppression ended on 2026-07-01. Remove it, or extend it."
