@@ -190,9 +190,10 @@ class OthersKeepTheirParts(Invariant):
 
 
 class GrantsSurviveReplacements(Invariant):
-    """Grants that a run saw on a function, and that its replacement lost, are there again after the last sync.
+    """A run that ends well has given back the grants of others that it saw on a function and that it replaced.
 
-    No statement protects those that others give between the read and the replacement.
+    No statement protects those that others give between the read and the replacement. A run that fails in between
+    loses them: the next one does not know of them.
     """
 
     def __init__(self, world: World) -> None:
@@ -205,12 +206,19 @@ class GrantsSurviveReplacements(Invariant):
         if process is None:
             self._lost -= lost
         elif sql.startswith("CREATE OR REPLACE"):
-            self._lost |= lost & process.seen_grants
+            self._lost |= {grant for grant in lost & process.seen_grants if not grant.endswith(" to us")}
         self._lost -= now
         return None
 
-    def at_end(self) -> str | None:
-        return f"the engine lost {sorted(self._lost)[0]}" if self._lost else None
+    def on_ended(self, process: Process, code: ExitCode | None) -> str | None:
+        lost, is_own = sorted(self._lost), process.is_changing
+        if is_own:
+            self._lost.clear()
+        return (
+            f"{process.actor} {process.name} lost {lost[0]}"
+            if lost and is_own and code is ExitCode.DONE
+            else None
+        )
 
 
 class NewColumnsAreMasked(Invariant):

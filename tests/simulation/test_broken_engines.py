@@ -152,7 +152,7 @@ HINTS: Mapping[Break, int] = {
     a_second_look_that_is_forgotten: 18,
     a_skipped_consent: 2,
     full_ownership: 19,
-    a_forgotten_grant: 24,
+    a_forgotten_grant: 29,
     masks_that_are_set_later: 12,
     journals_that_are_not_explained: 2,
     plan_files_that_are_forgotten: 35,
