@@ -98,10 +98,12 @@ class Reader:
 
     def refuse(self, expected: str = "") -> NoReturn:
         """Raise the refusal of the next word."""
-        instead = f" instead of {expected}" if expected else ""
         if self.is_at_end:
-            raise NotReadError(f"the statement ends early{instead}", "Complete it.")
-        raise NotReadError(f"{self.peek().text} is not understood there{instead}", _OTHER_DATABASE)
+            where = f" where {expected} is expected" if expected else " early"
+            raise NotReadError(f"the statement ends{where}", "Complete it.")
+        text = self.peek().text
+        reason = f"expected {expected} but got {text}" if expected else f"{text} is not understood there"
+        raise NotReadError(reason, _OTHER_DATABASE)
 
     def refuse_collation(self) -> NoReturn:
         """Raise the refusal of a collation."""
@@ -273,12 +275,15 @@ class Reader:
                     f"CHECK ({expression}) has no name", "Write CONSTRAINT and a name before it."
                 )
             return CheckConstraint(name, expression)
-        if self.take("foreign key") and columns is None:
+        is_foreign_key = self.take("foreign key")
+        if columns is None:
+            if not is_foreign_key:
+                self.refuse("a key or a check")
             columns = self.names()
         self.expect("references")
         referenced = self.dotted()
         return ForeignKey(
-            columns or (), referenced, self.names() if self.sees("(") else (), name, self._is_relied_on()
+            columns, referenced, self.names() if self.sees("(") else (), name, self._is_relied_on()
         )
 
     def _key_column(self) -> str:
