@@ -70,6 +70,7 @@ class Orchestrator(Environment):
             InvalidModelError, CatalogReadError: as `sync_tables` does.
             RefusalGroup: several of them; unlike `sync_tables`, all are collected.
         """
+        raise_all(self.validator.model_violations(tables))
         return plan_unlocked(self, tables).plan
 
 
@@ -79,6 +80,7 @@ def sync(
     """Bring the catalog to the models: lock, plan, show, ask, apply, record; raises as `Orchestrator.sync_tables`.
 
     Args:
+        tables: models that pass the model rules, as those of a project do.
         is_partial: whether other models were left out; then only these tables are read.
     """
     with open_run(environment, "sync", view.notify) as run:
@@ -143,8 +145,11 @@ def record_accepted(run: OpenRun, drifted: Sequence[ComparedResource]) -> None:
 def plan_sync(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> PlannedRun:
     """Read the catalog, record the statuses that it shows, and return what has to be done.
 
+    Args:
+        tables: models that pass the model rules.
+
     Raises:
-        InvalidModelError, CatalogReadError, RefusalGroup: models are refused, or tables cannot be read.
+        InvalidModelError, CatalogReadError, RefusalGroup: models do not fit what exists, or tables cannot be read.
     """
     return _judged(run, _drafted_sync(run, tables, is_partial=is_partial))
 
@@ -217,7 +222,6 @@ def _recorded_plan(run: OpenRun, planned: PlannedRun) -> PlannedRun:
 
 
 def _drafted_sync(run: OpenRun, tables: Sequence[Table], *, is_partial: bool) -> PlannedRun:
-    raise_all(run.environment.validator.model_violations(tables))
     basis = observe_locked(run, tables, is_partial=is_partial)
     draft = draft_sync(run.environment, basis)
     if not is_partial:

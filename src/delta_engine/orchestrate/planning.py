@@ -74,10 +74,11 @@ def plan_unlocked(
     """Return what a sync would do and why it would be refused; changes nothing and takes no lock.
 
     Args:
+        tables: models that pass the model rules, as those of a project do.
         allow_cached: whether a recent copy of the deployment state will do.
 
     Raises:
-        InvalidModelError, CatalogReadError, RefusalGroup: models are refused, or tables cannot be read.
+        InvalidModelError, CatalogReadError, RefusalGroup: models do not fit what exists, or tables cannot be read.
     """
     return judged(
         environment, draft_unlocked(environment, tables, is_partial=is_partial, allow_cached=allow_cached)
@@ -88,7 +89,6 @@ def draft_unlocked(
     environment: Environment, tables: Sequence[Table], *, is_partial: bool, allow_cached: bool
 ) -> PlannedRun:
     """Return what `plan_unlocked` judges, with the refusals of drift alone; arguments and errors as there."""
-    raise_all(environment.validator.model_violations(tables))
     state = environment.deployment.peek_replayed(allow_cached=allow_cached)
     draft = _draft(environment, tables, state, is_partial=is_partial)
     # an outdated copy makes the engine's own last run look like drift
