@@ -244,10 +244,12 @@ class _Table:
             yield Problem(
                 reason, "Drop or replace the row filter first, and the column with a later sync.", column
             )
+        refuses_all = _meets(self.before)  # so that each effect may let queries see all columns again
         for effect in effects:
             is_own = effect.is_tag and effect.targets <= self.dropped
             is_early = effect.direction is not Direction.STRENGTHENS and not (effect.comes_last or is_own)
-            if is_early and not (hiding | {None}).isdisjoint(effect.targets | effect.passing):
+            shows_more = refuses_all or not (hiding | {None}).isdisjoint(effect.targets | effect.passing)
+            if is_early and shows_more:
                 reason = f"{effect.what} would show more of the values that the plan drops"
                 reason += ", and other changes precede the drop"
                 yield Problem(reason, f"Sync the rest first, and {effect.what} afterwards.", column)

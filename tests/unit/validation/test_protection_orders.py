@@ -205,6 +205,10 @@ UNSAFE: dict[str, tuple[Any, ...]] = {
         table(*CONVERSION),
         replaced(ROWS, policy("rows", protection=PolicyFilter("dev.g.other", ["c"])), "filter"),
     ),
+    "a conversion and a tag by which two masks refuse all queries": (
+        snapshot(NUMBER, PHONE, policies=(policy(), policy("again", protection=PolicyMask("dev.g.other", "c")))),
+        table(*CONVERSION, SetColumnTags("phone", (EntryChange("pii", "mail", "phone"),))),
+    ),
     "the end of a conversion and the body of a mask": (
         snapshot(replace(NUMBER, tags=TAGGED), policies=(policy(),)),
         table(*CONVERSION[2:]),
