@@ -305,7 +305,9 @@ def situations(
 
 def drift(project: CatalogProject) -> Any:
     """Return the report."""
-    return json.loads(project.run("drift --json").stdout)
+    result = project.run("drift --json")
+    assert result.stdout, result.stderr
+    return json.loads(result.stdout)
 
 
 def findings(report: Any) -> set[tuple[str, str, str]]:
