@@ -27,7 +27,6 @@ from delta_engine.report.refusals import refusal_messages
 from delta_engine.report.suggested_entries import entry_lines
 from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.visible import counted, in_one_line, visible
-from delta_engine.tools.pull_requests.markdown import planned_markdown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -93,6 +92,8 @@ class Plan:
 
     def as_markdown(self) -> str:
         """Return the summary that `delta-engine plan --markdown` prints, for a pull request."""
+        from delta_engine.tools.pull_requests.markdown import planned_markdown
+
         return planned_markdown(self.planned, self.environment)
 
     def __bool__(self) -> bool:

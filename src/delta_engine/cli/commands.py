@@ -67,7 +67,6 @@ from delta_engine.report.json_documents import plan_document, report_json
 from delta_engine.report.plan_tree import plan_summary
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.visible import counted_resources
-from delta_engine.tools.pull_requests.markdown import plan_markdown, planned_markdown
 from delta_engine.validation.rules import needed_by
 
 _COLOURS = {Severity.HIGH: "red", Severity.MEDIUM: "yellow", Severity.LOW: "cyan"}
@@ -350,6 +349,8 @@ def _show_no_changes(selection: ChangedProject, rendering: Rendering, out: Path 
         changed = msgspec.to_builtins(selection.changed)
         typer.echo(plan_document(plan, environment=environment, statements={}, changed_since=changed))
     elif rendering is Rendering.MARKDOWN:
+        from delta_engine.tools.pull_requests.markdown import plan_markdown
+
         typer.echo(plan_markdown(plan, {}, environment=environment), nl=False)
     else:
         say(f"{environment}: {plan_summary(plan)}")
@@ -387,6 +388,8 @@ def _print_planned(
         typer.echo(planned_json(planned, environment, options.changed))
         return
     if rendering is Rendering.MARKDOWN:
+        from delta_engine.tools.pull_requests.markdown import planned_markdown
+
         typer.echo(planned_markdown(planned, environment), nl=False)
         return
     is_full = is_full or rendering is Rendering.SQL
