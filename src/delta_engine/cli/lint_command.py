@@ -128,14 +128,8 @@ def _sarif(report: LintReport, house: HouseRules, conf_file: Path) -> str:
     from delta_engine.tools.pull_requests.sarif import Result, sarif
 
     results = [
-        Result(
-            judged.rule,
-            judged.severity.value,
-            f"{judged.finding.message}. {judged.finding.fix}",
-            judged.finding.subject,
-            judged.finding.location,
-        )
-        for judged in report.findings
+        Result(finding.rule, finding.severity.value, finding.text, finding.subject, finding.location)
+        for finding in report.findings
     ]
     texts = {type(rule).__name__: summary_of(type(rule)) for rule in house.rules}
     return sarif(results, conf_file=conf_file, rules=texts)

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from delta_engine.actions.policy import matches_any
-from delta_engine.errors import ConfigError
+from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import Securable
 from delta_engine.tools.lint.house_rules import HouseRules, Suppression
 from delta_engine.tools.lint.rule import Finding, HouseRule, Severity
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A finding of a rule."""
-
-    rule: str
-    severity: Severity
-    finding: Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +24,17 @@ class LintReport:
         notes: on suppressions that have ended, or find nothing.
     """
 
-    findings: tuple[Judged, ...]
+    findings: tuple[Finding, ...]
     suppressed: int = 0
     notes: tuple[str, ...] = ()
 
     def fails(self, least: Severity) -> bool:
         """Whether a finding is at least so severe."""
-        return any(judged.severity.reaches(least) for judged in self.findings)
+        return any(finding.severity.reaches(least) for finding in self.findings)
 
     def counts(self) -> Counter[Severity]:
         """Return the number of findings by severity."""
-        return Counter(judged.severity for judged in self.findings)
+        return Counter(finding.severity for finding in self.findings)
 
 
 def lint(
@@ -55,66 +46,51 @@ def lint(
         today: the day by which suppressions end.
         is_selection: whether the project has more models, in which suppressions may find something.
     """
-    holding = [(each, place) for each, place in house.suppressions if each.expires >= today]
-    ended = (
-        f"{place}: the suppression ended on {each.expires}. Remove it, or extend it."
-        for each, place in house.suppressions
-    )
+    ended = [item for item in house.suppressions if item[0].expires < today]
+    holding = [item for item in house.suppressions if item not in ended]
     used: set[int] = set()
     findings, suppressed = [], 0
-    for judged in _judged(models, house.rules):
-        number = _accepting([each for each, _ in holding], judged)
+    for finding in _findings(models, house.rules):
+        number = _accepting(holding, finding)
         if number is None:
-            findings.append(judged)
+            findings.append(finding)
         else:
             used.add(number)
             suppressed += 1
-    idle = (
-        f"{place}: the suppression finds nothing to accept. Remove it."
-        for number, (_, place) in enumerate(holding)
-        if number not in used and not is_selection
+    idle = [] if is_selection else [item for number, item in enumerate(holding) if number not in used]
+    notes = (
+        *(
+            f"{place}: the suppression ended on {each.expires}. Remove it, or extend it."
+            for each, place in ended
+        ),
+        *(f"{place}: the suppression finds nothing to accept. Remove it." for _, place in idle),
     )
-    notes = [note for note, (each, _) in zip(ended, house.suppressions, strict=True) if each.expires < today]
-    return LintReport(tuple(sorted(findings, key=_order)), suppressed, (*notes, *idle))
+    return LintReport(tuple(sorted(findings, key=_order)), suppressed, notes)
 
 
-def _judged(models: Sequence[Securable], rules: Sequence[HouseRule]) -> Iterator[Judged]:
+def _findings(models: Sequence[Securable], rules: Sequence[HouseRule]) -> Iterator[Finding]:
     for rule in rules:
-        is_everything = "*" in rule.on
-        judged = (
-            models
-            if is_everything
-            else [each for each in models if matches_any(each.qualified_name, rule.on)]
-        )
-        for finding in _found(rule, judged):
-            yield Judged(type(rule).__name__, rule.severity, finding)
+        name = type(rule).__name__
+        judged = [each for each in models if "*" in rule.on or matches_any(each.qualified_name, rule.on)]
+        try:
+            broken = [*rule.check(judged)]
+        except Exception as failure:
+            reason = f"the house rule {name} failed: {type(failure).__name__}: {failure}"
+            raise ConfigError(reason, way_out="Mend it, or switch it off in `rules`.") from failure
+        yield from (replace(finding, rule=name, severity=rule.severity) for finding in broken)
 
 
-def _found(rule: HouseRule, models: Sequence[Securable]) -> list[Finding]:
-    try:
-        return [*rule.check(models)]
-    except Exception as failure:
-        reason = f"the house rule {type(rule).__name__} failed: {type(failure).__name__}: {failure}"
-        raise ConfigError(reason, way_out="Mend it, or switch it off in `rules`.") from failure
-
-
-def _accepting(suppressions: Sequence[Suppression], judged: Judged) -> int | None:
-    name = judged.finding.model.qualified_name
+def _accepting(suppressions: Sequence[tuple[Suppression, SourceLocation]], finding: Finding) -> int | None:
+    name = finding.model.qualified_name
     numbers = (
         number
-        for number, each in enumerate(suppressions)
-        if judged.rule in each.rules and matches_any(name, each.on)
+        for number, (each, _) in enumerate(suppressions)
+        if finding.rule in each.rules and matches_any(name, each.on)
     )
     return next(numbers, None)
 
 
-def _order(judged: Judged) -> tuple[object, ...]:
-    place = judged.finding.location
-    severity = [*Severity].index(judged.severity)
-    return (
-        severity,
-        place.file if place else "",
-        place.line or 0 if place else 0,
-        judged.rule,
-        judged.finding.subject,
-    )
+def _order(finding: Finding) -> tuple[object, ...]:
+    place = finding.location
+    severity = [*Severity].index(finding.severity)
+    return severity, place.file if place else "", (place and place.line) or 0, finding.rule, finding.subject

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, visible
-from delta_engine.tools.lint.linter import Judged, LintReport
-from delta_engine.tools.lint.rule import Severity
+from delta_engine.tools.lint.linter import LintReport
+from delta_engine.tools.lint.rule import Finding, Severity
 
 _FORMAT = "delta-engine/lint"
 _VERSION = 1
@@ -23,10 +23,10 @@ def lint_lines(report: LintReport, *, is_full: bool = False) -> Iterator[str]:
         is_full: whether to show all findings of each rule; by default the first ten.
     """
     shown: Counter[str] = Counter()
-    for judged in report.findings:
-        shown[judged.rule] += 1
-        if is_full or shown[judged.rule] <= _MOST_OF_A_RULE:
-            yield _line(judged)
+    for finding in report.findings:
+        shown[finding.rule] += 1
+        if is_full or shown[finding.rule] <= _MOST_OF_A_RULE:
+            yield _line(finding)
     for rule, number in shown.items():
         if not is_full and number > _MOST_OF_A_RULE:
             yield f"{rule}: {number - _MOST_OF_A_RULE:,} more (--full shows them)"
@@ -46,25 +46,24 @@ def lint_document(report: LintReport) -> str:
     document = {
         "format": _FORMAT,
         "version": _VERSION,
-        "findings": [_entry(judged) for judged in report.findings],
+        "findings": [_entry(finding) for finding in report.findings],
         "suppressed": report.suppressed,
         "notes": list(report.notes),
     }
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def _line(judged: Judged) -> str:
-    finding = judged.finding
+def _line(finding: Finding) -> str:
     place = f"{finding.location}: " if finding.location else ""
-    text = f"{finding.message}. {finding.fix}"
-    return visible(redacted(f"{place}{judged.severity.value}: {finding.subject}: {text} ({judged.rule})"))
+    text = f"{finding.severity.value}: {finding.subject}: {finding.text} ({finding.rule})"
+    return visible(redacted(f"{place}{text}"))
 
 
-def _entry(judged: Judged) -> dict[str, object]:
-    finding, name = judged.finding, judged.finding.model.qualified_name
+def _entry(finding: Finding) -> dict[str, object]:
+    name = finding.model.qualified_name
     entry = {
-        "rule": judged.rule,
-        "severity": judged.severity.value,
+        "rule": finding.rule,
+        "severity": finding.severity.value,
         "kind": name.kind,
         "name": str(name),
         "column": finding.column,

@@ -47,6 +47,7 @@ class Finding:
         fix: what to do about it.
         column: its name, if it is about one.
         location: the place of the declaration.
+        rule: its name, which the linter knows.
     """
 
     model: Securable
@@ -54,6 +55,13 @@ class Finding:
     fix: str
     column: str | None = None
     location: SourceLocation | None = None
+    rule: str = ""
+    severity: Severity = Severity.WARNING
+
+    @property
+    def text(self) -> str:
+        """What is wrong, and what to do about it."""
+        return f"{self.message}. {self.fix}"
 
     @property
     def subject(self) -> str:
@@ -86,9 +94,9 @@ class HouseRule(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class RuleOfKind(HouseRule, Generic[Model]):
-    """A house rule that judges each model of one kind by itself."""
+    """A house rule that judges each model of some kinds by itself."""
 
-    kind: ClassVar[type[Any]] = Table
+    kind: ClassVar[Any] = Table
 
     def check(self, models: Iterable[Securable]) -> Iterator[Finding]:
         """Yield what breaks the rule."""

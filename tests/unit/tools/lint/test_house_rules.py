@@ -44,7 +44,7 @@ def function(name: str = "mask", **arguments: Any) -> Function:
 def broken(rule: str, *models: Securable, **options: Any) -> list[str]:
     """Return what a rule finds, as lines."""
     house = HouseRules((msgspec.convert(options, RULES[rule]),))
-    return [f"{each.finding.subject}: {each.finding.message}" for each in lint(models, house, TODAY).findings]
+    return [f"{each.subject}: {each.message}" for each in lint(models, house, TODAY).findings]
 
 
 KEYED = customers(Column("id", "int", is_nullable=False), primary_key=["id"])
@@ -234,7 +234,7 @@ def test_the_most_severe_findings_come_first() -> None:
         RULES["TableComments"](severity=Severity.ERROR),
     )
     report = lint([orders()], HouseRules(rules), TODAY)
-    assert [judged.rule for judged in report.findings] == ["TableComments", "Owners"]
+    assert [finding.rule for finding in report.findings] == ["TableComments", "Owners"]
     assert report.fails(Severity.ERROR)
     assert not lint([orders()], HouseRules(rules[:1]), TODAY).fails(Severity.WARNING)
 
@@ -246,7 +246,7 @@ def test_suppressed_findings_come_back_after_their_last_day() -> None:
     rules = (RULES["TableComments"](), RULES["ViewComments"]())
     house = HouseRules(rules, suppressions=((suppression, place), (idle, place)))
     report = lint([orders(), view()], house, TODAY)
-    assert ([judged.rule for judged in report.findings], report.suppressed) == (["ViewComments"], 1)
+    assert ([finding.rule for finding in report.findings], report.suppressed) == (["ViewComments"], 1)
     assert report.notes == ("conf/lint.yml:3: the suppression finds nothing to accept. Remove it.",)
     later = lint([orders(), view()], house, date(2026, 7, 2))
     assert (len(later.findings), later.suppressed) == (2, 0)
