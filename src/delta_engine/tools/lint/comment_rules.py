@@ -2,96 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 from delta_engine.models import Function, Schema, Securable, Table, View
-from delta_engine.tools.lint.rule import AnyColumn, Finding, HouseRule, Model, RuleOfKind, columns_of, finding
+from delta_engine.tools.lint.rule import AnyColumn, Finding, RuleOfKind, columns_of, finding
 
 
-class _Commented(RuleOfKind[Model]):
-    """Demands a comment.
+class TableComments(RuleOfKind[Securable]):
+    """Every table has a comment.
 
     Args:
         minimum_length: of the comment, in characters.
     """
 
+    is_recommended: ClassVar[bool] = True
     minimum_length: int = 1
 
     def judge(self, model: Securable) -> Iterator[Finding]:
         """Yield a missing or short comment."""
-        yield from _without_comment(model, model.comment or "", self.minimum_length)
+        yield from self._of_comment(model, model.comment or "")
+
+    def _of_comment(
+        self, model: Securable, comment: str, column: AnyColumn | None = None
+    ) -> Iterator[Finding]:
+        if not comment.strip() and self.minimum_length:
+            yield finding(model, "it has no comment", "Declare `comment`.", column)
+        elif len(comment.strip()) < self.minimum_length:
+            message = f"its comment has less than {self.minimum_length} characters"
+            yield finding(model, message, "Say what a stranger needs to know.", column)
 
 
-class TableComments(_Commented[Table]):
-    """Every table has a comment."""
-
-    is_recommended: ClassVar[bool] = True
-
-
-class ViewComments(_Commented[View]):
+class ViewComments(TableComments):
     """Every view has a comment."""
 
-    kind: ClassVar[type[Any]] = View
-    is_recommended: ClassVar[bool] = True
+    kind: ClassVar[Any] = View
 
 
-class SchemaComments(_Commented[Schema]):
+class SchemaComments(TableComments):
     """Every declared schema has a comment."""
 
-    kind: ClassVar[type[Any]] = Schema
-    is_recommended: ClassVar[bool] = True
+    kind: ClassVar[Any] = Schema
 
 
-class FunctionComments(_Commented[Function]):
+class FunctionComments(TableComments):
     """Every function has a comment."""
 
-    kind: ClassVar[type[Any]] = Function
+    kind: ClassVar[Any] = Function
+    is_recommended: ClassVar[bool] = False
 
 
-class ColumnComments(HouseRule):
-    """Every column of a table has a comment, and every declared column of a view.
+class ColumnComments(TableComments):
+    """Every column of a table has a comment, and every declared column of a view."""
 
-    Args:
-        minimum_length: of the comment, in characters.
-    """
+    kind: ClassVar[Any] = Table | View
+    is_recommended: ClassVar[bool] = False
 
-    minimum_length: int = 1
-
-    def check(self, models: Iterable[Securable]) -> Iterator[Finding]:
+    def judge(self, model: Securable) -> Iterator[Finding]:
         """Yield missing and short comments."""
-        for model in models:
-            for column in columns_of(model):
-                yield from _without_comment(model, column.comment, self.minimum_length, column)
+        for column in columns_of(model):
+            yield from self._of_comment(model, column.comment, column)
 
 
-class Owners(HouseRule):
+class Owners(RuleOfKind[Table | View | Schema]):
     """Every table, view and schema has a declared owner.
 
     Args:
         allowed: globs of the principals that may own; all by default.
     """
 
+    kind: ClassVar[Any] = Table | View | Schema
     allowed: tuple[str, ...] = ("*",)
 
-    def check(self, models: Iterable[Securable]) -> Iterator[Finding]:
-        """Yield what has no owner, or another one."""
-        for model in models:
-            if not isinstance(model, Table | View | Schema):
-                continue
-            if not model.owner:
-                yield finding(model, "it has no declared owner", "Declare `owner`, a group.")
-            elif not any(fnmatchcase(model.owner, glob) for glob in self.allowed):
-                message = f"{model.owner!r} may not own it"
-                yield finding(model, message, f"Declare one of {', '.join(self.allowed)}.")
-
-
-def _without_comment(
-    model: Securable, comment: str, minimum_length: int, column: AnyColumn | None = None
-) -> Iterator[Finding]:
-    if not comment.strip() and minimum_length:
-        yield finding(model, "it has no comment", "Declare `comment`.", column)
-    elif len(comment.strip()) < minimum_length:
-        message = f"its comment has less than {minimum_length} characters"
-        yield finding(model, message, "Say what a stranger needs to know.", column)
+    def judge(self, model: Table | View | Schema) -> Iterator[Finding]:
+        """Yield a missing owner, or another one."""
+        if not model.owner:
+            yield finding(model, "it has no declared owner", "Declare `owner`, a group.")
+        elif not any(fnmatchcase(model.owner, glob) for glob in self.allowed):
+            fix = f"Declare one of {', '.join(self.allowed)}."
+            yield finding(model, f"{model.owner!r} may not own it", fix)

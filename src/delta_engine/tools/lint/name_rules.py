@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
 from delta_engine.models import Function, Schema, Securable, Table, View
-from delta_engine.tools.lint.rule import (
-    Finding,
-    HouseRule,
-    Model,
-    RuleOfKind,
-    columns_of,
-    finding,
-    pattern_problem,
-)
+from delta_engine.tools.lint.rule import Finding, RuleOfKind, columns_of, finding, pattern_problem
 
 SNAKE_CASE: Final = r"[a-z][a-z0-9]*(_[a-z0-9]+)*"
+
+_RENAME: Final = "Rename it, with `renamed_from`."
 
 _WORDS: Final = """
 all alter and any as asc between both by case cast check column constraint create cross current_date
@@ -34,15 +28,28 @@ _RESERVED: Final = frozenset(_WORDS.split())
 """Words that SQL engines reserve (docs: "ANSI compliance", reserved keywords), so that queries have to quote them."""
 
 
-class _Named(RuleOfKind[Model]):
+class _Named(RuleOfKind[Securable]):
     """Demands names of a form.
 
     Args:
         pattern: a regular expression that the whole name matches; snake_case by default.
-        in_schemas: other patterns, by the name of the schema.
     """
 
     pattern: str = SNAKE_CASE
+
+    def option_problem(self) -> str:
+        """Return whether the pattern is wrong."""
+        return pattern_problem([self.pattern])
+
+
+class TableNames(_Named):
+    """Names of tables match a pattern, snake_case by default, or that of their schema.
+
+    Args:
+        in_schemas: other patterns, by the name of the schema.
+    """
+
+    is_recommended: ClassVar[bool] = True
     in_schemas: dict[str, str] = msgspec.field(default_factory=dict)
 
     def option_problem(self) -> str:
@@ -52,80 +59,56 @@ class _Named(RuleOfKind[Model]):
     def judge(self, model: Securable) -> Iterator[Finding]:
         """Yield a name of another form."""
         _, schema, *_ = names = str(model.qualified_name).split(".")
-        pattern = {name.lower(): each for name, each in self.in_schemas.items()}.get(
-            schema.lower(), self.pattern
-        )
+        patterns = {name.lower(): pattern for name, pattern in self.in_schemas.items()}
+        pattern = patterns.get(schema.lower(), self.pattern)
         if not re.fullmatch(pattern, names[-1]):
-            yield finding(model, f"its name does not match {pattern}", "Rename it, with `renamed_from`.")
+            yield finding(model, f"its name does not match {pattern}", _RENAME)
 
 
-class TableNames(_Named[Table]):
-    """Names of tables match a pattern, snake_case by default, or that of their schema."""
-
-    is_recommended: ClassVar[bool] = True
-
-
-class ViewNames(_Named[View]):
+class ViewNames(TableNames):
     """Names of views match a pattern, snake_case by default, or that of their schema."""
 
-    kind: ClassVar[type[Any]] = View
-    is_recommended: ClassVar[bool] = True
+    kind: ClassVar[Any] = View
 
 
-class FunctionNames(_Named[Function]):
+class FunctionNames(TableNames):
     """Names of functions match a pattern, snake_case by default, or that of their schema."""
 
-    kind: ClassVar[type[Any]] = Function
-    is_recommended: ClassVar[bool] = True
+    kind: ClassVar[Any] = Function
 
 
-class SchemaNames(_Named[Schema]):
+class SchemaNames(TableNames):
     """Names of schemas match a pattern, snake_case by default."""
 
-    kind: ClassVar[type[Any]] = Schema
+    kind: ClassVar[Any] = Schema
+    is_recommended: ClassVar[bool] = False
 
 
-class ColumnNames(HouseRule):
-    """Names of columns match a pattern, snake_case by default.
+class ColumnNames(_Named):
+    """Names of columns match a pattern, snake_case by default."""
 
-    Args:
-        pattern: a regular expression that the whole name matches.
-    """
-
+    kind: ClassVar[Any] = Table | View
     is_recommended: ClassVar[bool] = True
-    pattern: str = SNAKE_CASE
 
-    def option_problem(self) -> str:
-        """Return whether the pattern is wrong."""
-        return pattern_problem([self.pattern])
-
-    def check(self, models: Iterable[Securable]) -> Iterator[Finding]:
+    def judge(self, model: Securable) -> Iterator[Finding]:
         """Yield names of another form."""
-        matches = re.compile(self.pattern).fullmatch
-        for model in models:
-            for column in columns_of(model):
-                if not matches(column.name):
-                    message = f"its name does not match {self.pattern}"
-                    yield finding(model, message, "Rename it, with `renamed_from`.", column)
+        for column in columns_of(model):
+            if not re.fullmatch(self.pattern, column.name):
+                yield finding(model, f"its name does not match {self.pattern}", _RENAME, column)
 
 
-class ReservedWords(HouseRule):
+class ReservedWords(RuleOfKind[Table | View]):
     """No table, view or column has the name of a reserved word of SQL, which queries have to quote."""
 
+    kind: ClassVar[Any] = Table | View
     is_recommended: ClassVar[bool] = True
 
-    def check(self, models: Iterable[Securable]) -> Iterator[Finding]:
+    def judge(self, model: Table | View) -> Iterator[Finding]:
         """Yield reserved words."""
-        for model in models:
-            if (
-                isinstance(model, Table | View)
-                and str(model.qualified_name).lower().rpartition(".")[2] in _RESERVED
-            ):
-                yield finding(model, "its name is a reserved word of SQL", "Rename it, with `renamed_from`.")
-            for column in columns_of(model):
-                if column.key in _RESERVED:
-                    message = "its name is a reserved word of SQL"
-                    yield finding(model, message, "Rename it, with `renamed_from`.", column)
+        name = str(model.qualified_name).lower().rpartition(".")[2]
+        for key, column in ((name, None), *((column.key, column) for column in model.columns)):
+            if key in _RESERVED:
+                yield finding(model, "its name is a reserved word of SQL", _RENAME, column)
 
 
 class MaximumColumns(RuleOfKind[Table]):

@@ -9,7 +9,7 @@ from typing import ClassVar, Final, Literal
 
 import msgspec
 
-from delta_engine.models import Column, Securable, Table
+from delta_engine.models import Securable, Table
 from delta_engine.models.types import DataType, parts
 from delta_engine.sql.text import shown_type
 from delta_engine.tools.lint.rule import Finding, HouseRule, RuleOfKind, finding, pattern_problem
@@ -90,27 +90,18 @@ class SameTypes(HouseRule):
     def check(self, models: Iterable[Securable]) -> Iterator[Finding]:
         """Yield the columns whose type is not the most frequent one of their name."""
         excepted = {name.lower() for name in self.except_columns}
+        tables = (model for model in models if isinstance(model, Table))
+        columns = [(table, column) for table in tables for column in table.columns]
         types: Mapping[str, Counter[DataType]] = defaultdict(Counter)
-        columns: list[tuple[Table, Column]] = []
-        for model in models:
-            if not isinstance(model, Table):
-                continue
-            for column in model.columns:
-                if column.key not in excepted:
-                    columns.append((model, column))
-                    types[column.key][column.data_type] += 1
-        usual = {
-            name: min(counts, key=lambda each: (-counts[each], shown_type(each)))
-            for name, counts in types.items()
-            if len(counts) > 1
-        }
-        for model, column in columns:
-            if column.data_type != usual.get(column.key, column.data_type):
-                text, other = shown_type(usual[column.key]), shown_type(column.data_type)
-                message = (
-                    f"it has the type {other}, and {text} in {types[column.key][usual[column.key]]} tables"
-                )
-                yield finding(model, message, f"Declare `{text}`, or except the name.", column)
+        for _, column in columns:
+            types[column.key][column.data_type] += 1
+        for table, column in columns:
+            counts = types[column.key]
+            usual = min(counts, key=lambda each: (-counts[each], shown_type(each)))
+            if column.data_type != usual and column.key not in excepted:
+                own, text = shown_type(column.data_type), shown_type(usual)
+                message = f"it has the type {own}, and {text} in {counts[usual]} tables"
+                yield finding(table, message, f"Declare `{text}`, or except the name.", column)
 
 
 def _names(data_type: DataType) -> set[str]:
