@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from delta_engine.errors import InvalidCommandError
-from delta_engine.models import Column, ForeignKey, Table
+from delta_engine.models import Column, ForeignKey, PrimaryKey, Table
 from delta_engine.models.constraints import referenced_table
 from delta_engine.models.types import (
     ArrayType,
@@ -76,9 +76,7 @@ def contract_text(
 
 
 def _object(table: Table, declared: Mapping[str, Table], notes: list[str]) -> dict[str, Any]:
-    key = table.primary_key
-    relationships = [_relationship(table, foreign, declared, notes) for foreign in table.foreign_keys]
-    custom = [{"property": PRIMARY_KEY_NAME, "value": key.name}] if key and key.name else []
+    relationships = (_relationship(table, key, declared, notes) for key in table.foreign_keys)
     return _without_empty(
         {
             "name": table.table_name,
@@ -88,7 +86,7 @@ def _object(table: Table, declared: Mapping[str, Table], notes: list[str]) -> di
             "description": table.comment,
             "tags": _tags(table.tags),
             "properties": [_property(column, table) for column in table.columns],
-            "relationships": [own for own in relationships if own],
+            "relationships": [*filter(None, relationships)],
             "quality": [
                 {
                     "name": check.name,
@@ -98,7 +96,7 @@ def _object(table: Table, declared: Mapping[str, Table], notes: list[str]) -> di
                 }
                 for check in table.checks
             ],
-            "customProperties": custom,
+            "customProperties": _named(PRIMARY_KEY_NAME, table.primary_key),
         }
     )
 
@@ -111,16 +109,10 @@ def _property(column: Column, table: Table) -> dict[str, Any]:
             "name": column.name,
             **_typed(column.data_type),
             "required": not column.is_nullable,
-            **(
-                {"primaryKey": True, "primaryKeyPosition": keys.index(column.key) + 1}
-                if column.key in keys
-                else {}
-            ),
-            **(
-                {"partitioned": True, "partitionKeyPosition": partitions.index(column.key) + 1}
-                if column.key in partitions
-                else {}
-            ),
+            "primaryKey": column.key in keys,
+            "primaryKeyPosition": column.key in keys and keys.index(column.key) + 1,
+            "partitioned": column.key in partitions,
+            "partitionKeyPosition": column.key in partitions and partitions.index(column.key) + 1,
             "description": column.comment,
             "tags": _tags(column.tags),
         }
@@ -174,15 +166,18 @@ def _relationship(
             "plain names of its own schema"
         )
         return None
-    custom = [{"property": CONSTRAINT_NAME, "value": key.name}] if key.name else []
     return _without_empty(
         {
             "type": "foreignKey",
             "from": [f"{table.table_name}.{column}" for column in key.columns],
             "to": [f"{referenced.table}.{column}" for column in columns],
-            "customProperties": custom,
+            "customProperties": _named(CONSTRAINT_NAME, key),
         }
     )
+
+
+def _named(property_name: str, key: PrimaryKey | ForeignKey | None) -> list[dict[str, str]]:
+    return [{"property": property_name, "value": key.name}] if key and key.name else []
 
 
 def _tags(tags: Mapping[str, str]) -> list[str]:
