@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from delta_engine.aspects.renames import Renames
 from delta_engine.errors import SourceLocation
 from delta_engine.models import (
     CheckConstraint,
@@ -234,22 +235,5 @@ def moved(columns: Iterable[Column], column: Column, after: str | None) -> tuple
 
 def with_column_renamed(table: Table, path: Sequence[str], new: str) -> Table:
     """Return a table with a column renamed, also in its keys and its layout, or with a field renamed."""
-    renamed: Table = with_part(table, path, lambda part: replace(part, name=new))
-    if len(path) > 1:
-        return renamed
-    old = path[0]
-
-    def names(columns: Iterable[str]) -> tuple[str, ...]:
-        return tuple(f"{new}{name[len(old) :]}" if is_old(name) else name for name in columns)
-
-    def is_old(name: str) -> bool:
-        return f"{name}.".lower().startswith(f"{old}.".lower())
-
-    primary = renamed.primary_key
-    return replace(
-        renamed,
-        primary_key=replace(primary, columns=names(primary.columns)) if primary else None,
-        foreign_keys=tuple(replace(key, columns=names(key.columns)) for key in renamed.foreign_keys),
-        cluster_by=names(renamed.cluster_by),
-        partitioned_by=names(renamed.partitioned_by),
-    )
+    field_type(table.columns[place_in(table, path[0])], path[1:])
+    return Renames({tuple(path): (*path[:-1], new)}).applied_to(table)

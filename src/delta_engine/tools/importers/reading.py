@@ -157,6 +157,10 @@ class Reader:
         while self.take(","):
             yield read()
 
+    def some_items(self, read: Callable[[], Item]) -> list[Item]:
+        """Return what a list with or without parentheses has."""
+        return self.items(read) if self.sees("(") else [*self.bare_items(read)]
+
     def names(self) -> list[str]:
         """Return a list of names in parentheses."""
         return self.items(self.dotted)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from delta_engine.errors import ConfigError, InvalidModelError, RefusedError
 from delta_engine.models import (
@@ -42,37 +42,16 @@ from delta_engine.tools.importers.queries import view_query
 from delta_engine.tools.importers.reading import Key, NotReadError, Reader
 from delta_engine.tools.importers.scanning import Statement
 
-_WITHOUT_EFFECT: Final = frozenset(
-    {
-        *(
-            "insert",
-            "merge",
-            "update",
-            "delete",
-            "select",
-            "with",
-            "from",
-            "values",
-            "copy",
-            "truncate",
-            "cache",
-        ),
-        *(
-            "optimize",
-            "vacuum",
-            "analyze",
-            "refresh",
-            "show",
-            "describe",
-            "desc",
-            "explain",
-            "msck",
-            "uncache",
-        ),
-        *("set", "reset", "fsck", "begin", "start", "commit", "rollback", "declare", "list", "remove", "("),
-    }
-)
+_FIRST_WORDS: Final = """
+( analyze begin cache commit copy declare delete desc describe explain from fsck insert list merge msck optimize
+refresh remove reset rollback select set show start truncate uncache update vacuum values with
+"""
+
+_WITHOUT_EFFECT: Final = frozenset(_FIRST_WORDS.split())
 """First words of statements that leave models as they are: they change rows, the session, or nothing."""
+
+_Named: TypeAlias = tuple[str, Sequence[str]]
+"""The kind of a securable, or `column`, and its name."""
 
 _OF_THE_SESSION: Final = ("temporary", "temp", "global temporary", "widget")
 _DEFAULT_SCHEMA: Final = "default"
@@ -272,12 +251,11 @@ def _alter(reader: Reader, catalog: Catalog) -> None:
     if isinstance(model, Table | View) and reader.take("rename to"):
         catalog.rename(model, reader.name())
         return
-    known = {**_ALTER, **(_ALTER_TABLE if isinstance(model, Table) else {})}
-    known |= _ALTER_VIEW if isinstance(model, View) else {}
-    phrase = reader.take(*known)
+    alterations = {**_ALTER, **_ALTER_OF.get(type(model), {})}
+    phrase = reader.take(*alterations)
     if not phrase:
         reader.refuse()
-    catalog.put(known[phrase](model, reader, catalog))
+    catalog.put(alterations[phrase](model, reader, catalog))
 
 
 def _without(values: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
@@ -313,10 +291,7 @@ def _with_columns(table: Table, reader: Reader, catalog: Catalog) -> Table:
         elif not keeps:
             raise NotReadError(f"{table.qualified_name} has a column {column.name} already")
 
-    if reader.sees("("):
-        reader.items(read)
-    else:
-        [*reader.bare_items(read)]
+    reader.some_items(read)
     return with_keys(table, keys, catalog)
 
 
@@ -341,7 +316,7 @@ def _place(reader: Reader) -> tuple[str | None] | None:
 
 def _without_columns(table: Table, reader: Reader, _catalog: Catalog) -> Table:
     if_exists = reader.take("if exists")
-    for path in reader.items(reader.name) if reader.sees("(") else reader.bare_items(reader.name):
+    for path in reader.some_items(reader.name):
         if len(path) > 1:
             table = with_part(table, path[:1], partial(_without_field, path))
         elif not if_exists or path[0].lower() in {column.key for column in table.columns}:
@@ -407,10 +382,13 @@ def _with_optimization(setting: str, model: Any, _reader: Reader, _catalog: Cata
     return replace(model, predictive_optimization=setting)
 
 
-def _change(
-    reader: Reader, catalog: Catalog, kind: str, parts: Sequence[str], change: Callable[[Any], Any]
-) -> None:
-    """Change what COMMENT ON, GRANT and SET TAG name: a securable or a column."""
+def _named(reader: Reader) -> _Named:
+    """Return what COMMENT ON and SET TAG name: a securable or a column."""
+    return _kind(reader, "column"), reader.name()
+
+
+def _change(reader: Reader, catalog: Catalog, named: _Named, change: Callable[[Any], Any]) -> None:
+    kind, parts = named
     if kind != "column":
         catalog.put(change(catalog.find(kind, parts, reader.statement.place)))
         return
@@ -419,34 +397,27 @@ def _change(
 
 
 def _comment(reader: Reader, catalog: Catalog) -> None:
-    kind, parts = _kind(reader, "column"), reader.name()
+    named = _named(reader)
     reader.expect("is")
     text = "" if reader.take("null") else reader.string()
-    _change(reader, catalog, kind, parts, lambda model: replace(model, comment=text))
+    _change(reader, catalog, named, lambda model: replace(model, comment=text))
 
 
 def _tag(reader: Reader, catalog: Catalog, *, is_set: bool) -> None:
     reader.expect("tag on")
-    kind, parts, key = _kind(reader, "column"), reader.name(), reader.text()
+    named, key = _named(reader), reader.text()
     added = {key: reader.text() if reader.take("=") else ""} if is_set else {}
-    _change(
-        reader,
-        catalog,
-        kind,
-        parts,
-        lambda model: replace(model, tags={**_without(model.tags, [key]), **added}),
-    )
+    _change(reader, catalog, named, lambda own: replace(own, tags={**_without(own.tags, [key]), **added}))
 
 
 def _grant(reader: Reader, catalog: Catalog, *, takes: bool) -> None:
     privileges = [*reader.bare_items(partial(_privilege, reader))]
     reader.expect("on")
     to = "from" if takes else "to"
-    kind = "table" if reader.peek(1).lower in (".", to) else _kind(reader)
-    parts = reader.name()
+    named = "table" if reader.peek(1).lower in (".", to) else _kind(reader), reader.name()
     reader.expect(to)
     principal = reader.text()
-    _change(reader, catalog, kind, parts, partial(_revoked if takes else _granted, principal, privileges))
+    _change(reader, catalog, named, partial(_revoked if takes else _granted, principal, privileges))
 
 
 def _privilege(reader: Reader) -> str:
@@ -561,3 +532,4 @@ _ALTER_TABLE: Final[_Alterations] = {
         for setting in OPTIMIZATION_SETTINGS
     },
 }
+_ALTER_OF: Final[Mapping[type, _Alterations]] = {Table: _ALTER_TABLE, View: _ALTER_VIEW}

@@ -191,6 +191,13 @@ def test_alter_table(change: str, tmp_path: Path) -> None:
     assert ((*source.models,), (*source.refusals,)) == ((ALTERED[change],), ())
 
 
+def test_clustering_follows_a_renamed_field(tmp_path: Path) -> None:
+    source = read(tmp_path, T, "ALTER TABLE t CLUSTER BY (s.x); ALTER TABLE t RENAME COLUMN s.x TO w;")
+    (model,) = source.models
+    assert isinstance(model, Table)
+    assert (model.cluster_by, (*source.refusals,)) == (("s.w",), ())
+
+
 UNDONE = (
     ("ADD CONSTRAINT c CHECK (id > 0)", "DROP CONSTRAINT IF EXISTS C CASCADE"),
     ("ADD CONSTRAINT k PRIMARY KEY (id)", "DROP PRIMARY KEY IF EXISTS CASCADE"),
