@@ -35,7 +35,8 @@ def view_query(query: str, columns: Sequence[str], catalog: Catalog) -> str:
     places = []
     for table in tree.find_all(exp.Table):
         is_name = isinstance(table.this, exp.Identifier) and (table.db or table.name.lower() not in own)
-        if is_name and len(table.parts) < 3 and "start" in table.parts[0].meta:
+        is_hint = table.find_ancestor(exp.Hint) is not None
+        if is_name and not is_hint and len(table.parts) < 3 and "start" in table.parts[0].meta:
             whole = catalog.whole_name([part.name for part in table.parts])
             places.append((table.parts[0].meta["start"], whole[: 3 - len(table.parts)]))
     places += [(start, catalog.whole_name(["", ""])[:1]) for start in _short_calls(text)]

@@ -255,6 +255,7 @@ QUERIES = {
     "WITH t AS (SELECT 1 AS a) SELECT a, 'x.f(' AS b FROM t": (
         "WITH t AS (SELECT 1 AS a) SELECT a, 'x.f(' AS b FROM t"
     ),
+    "SELECT /*+ BROADCAST(o) */ o.id FROM t AS o": "SELECT /*+ BROADCAST(o) */ o.id FROM dev.silver.t AS o",
     "SELECT * FROM `t` /* t */ JOIN u USING (id)": (
         "SELECT * FROM dev.silver.`t` /* t */ JOIN dev.silver.u USING (id)"
     ),
