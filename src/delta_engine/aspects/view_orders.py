@@ -37,7 +37,7 @@ from delta_engine.aspects.view_definition import (
 )
 from delta_engine.aspects.view_needs import changed_tables
 from delta_engine.aspects.view_reach import Moved, Side, broken_by, order_of
-from delta_engine.models import Part, QualifiedName, SchemaMode, Table, View
+from delta_engine.models import Part, QualifiedName, SchemaMode, Table, View, ViewName
 from delta_engine.models.nested_types import Widening
 from delta_engine.sql.view_queries import (
     is_same_query,
@@ -176,17 +176,15 @@ class _Sides:
             (state.former_name.key if state.former_name else key): [column.key for column in state.columns]
             for key, state in tables.items()
         }
-        kept = {
-            (state.former_name.key if state.former_name else key): [column.key for column in state.columns]
-            for key, state in self.state.views.items()
-            if state.exists and state.schema_mode is not SchemaMode.EVOLUTION
-        }
         formers = {
             key: former.key for key, state in self.state.views.items() if (former := state.former_name)
         }
-        shown = {formers.get(key, key): query for key, query in self.queries.items()}
-        evolving = {key: query for key, query in shown.items() if key not in kept}
-        return with_views({**named, **kept}, evolving)
+        views = {formers.get(key, key): state for key, state in self.state.views.items() if state.exists}
+        shown = {key: [column.key for column in state.columns] for key, state in views.items()}
+        kept = {key: columns for key, columns in shown.items() if not views[key].evolves}
+        queries = {formers.get(key, key): query for key, query in self.queries.items()}
+        evolving = {key: query for key, query in queries.items() if key not in kept}
+        return {**shown, **with_views({**named, **kept}, evolving)}
 
     @cached_property
     def after(self) -> Relations:
@@ -202,13 +200,12 @@ class _Sides:
             tables[create.table.key] = [column.key for column in create.columns]
         for drop in self.plan.drop_tables:
             tables.pop(drop.table.key, None)
-        queries = {**self.staying, **{key: view.query for key, view in self.views.items()}}
         kept_views = {
             key: self.before[key]
-            for key, query in queries.items()
+            for key, query in self.queries_after.items()
             if key in self.before and self._keeps_columns(key, query)
         }
-        changed = {key: query for key, query in queries.items() if key not in kept_views}
+        changed = {key: query for key, query in self.queries_after.items() if key not in kept_views}
         return with_views({**tables, **kept_views}, changed)
 
     def _keeps_columns(self, key: str, query: str) -> bool:
@@ -233,17 +230,24 @@ class _Sides:
             for align in self.plan.align_tables
         }
         views = {*self.views, *self.state.views}
-        former = {rename.observed.key for rename in _renames(self.plan)}
+        unknown = self.queries_after.keys() - self.after.keys()
+        after = {**self.after, **{key: self.before.get(key, ()) for key in unknown}}
         return {
             key: Moved(
                 before=frozenset(self.before[key]) if key in self.before else None,
-                after=frozenset(self.after[key]) if key in self.after else None,
+                after=frozenset(after[key]) if key in after else None,
                 renamed=renames.get(key, {}),
                 is_view=key in views,
+                is_known=key not in unknown,
             )
-            for key in sorted({*self.before, *self.after} - former)
-            if self.before.get(key) != self.after.get(key) or renames.get(key)
+            for key in sorted({*self.before, *after} - self.new_names.keys())
+            if self.before.get(key) != after.get(key) or renames.get(key) or key in unknown
         }
+
+    @cached_property
+    def new_names(self) -> Mapping[str, QualifiedName | ViewName]:
+        """The new names of tables and views, by the keys of their former ones."""
+        return {rename.observed.key: rename.desired for rename in _renames(self.plan)}
 
     def ordered(self, change: SecurableChange) -> SecurableChange:
         """Return a change of a view with its place."""
@@ -263,7 +267,7 @@ class _Sides:
     def _order(self, former: str | None, view: View) -> Order:
         reads = read_columns(view.query, self.after)
         if reads is None:
-            return self._opaque()
+            return self._opaque(view)
         desired = Side(
             reads,
             view.schema_mode,
@@ -340,12 +344,13 @@ class _Sides:
         """Return the columns that a table has before a plan, under the names that they get."""
         return [self.moved[key].renamed.get(name, name) for name in self.before[key]]
 
-    def _opaque(self) -> Order:
+    def _opaque(self, view: View) -> Order:
         """Return the place of a view whose query sqlglot does not read: after what comes, before what goes."""
         keys = [change.name.key for change in changed_tables(self.plan)]
         others = [change.name.key for change in self.plan.changes if change.name.kind == "view"]
         comes = (Turn.CREATE, Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS)
-        created = {*self.views} - {*self.queries}
+        readers = {reader.key for reader in readers_of({view.key}, self.views.values())}
+        created = self.views.keys() - self.queries.keys() - readers
         return Order(
             precedes=frozenset((key, Turn.DROP_COLUMNS) for key in keys),
             follows=frozenset(
@@ -397,9 +402,8 @@ class _Sides:
         yield from self._renamed_in(read - self.after.keys(), broken)
 
     def _renamed_in(self, read: Iterable[str], broken: partial[BrokenView]) -> Iterator[BrokenView]:
-        former = {rename.observed.key: rename.desired for rename in _renames(self.plan)}
-        for relation in sorted({*read} & {*former}):
-            yield broken(relation, (), renamed_to=str(former[relation]))
+        for relation in sorted({*read} & self.new_names.keys()):
+            yield broken(relation, (), renamed_to=str(self.new_names[relation]))
 
     def _unbearable(self, view: View) -> Set[_Column]:
         """Return the columns whose other types an existing view survives neither before nor after it changes.
@@ -458,8 +462,9 @@ class _Sides:
             key: view.schema_mode for key, view in self.views.items() if view.schema_mode is not None
         }
 
-    @property
+    @cached_property
     def queries_after(self) -> Mapping[str, str]:
+        """The queries by key as the plan leaves them."""
         return {**self.staying, **{key: view.query for key, view in self.views.items()}}
 
     @cached_property

@@ -25,15 +25,17 @@ class Moved:
 
     Args:
         before: None for a missing one.
-        after: None for one that is dropped.
+        after: None for one that is dropped; as before if they are unknown.
         renamed: the new names of columns, by former name; views have none.
         is_view: whether one statement changes all of its columns.
+        is_known: whether the new columns of a view are known.
     """
 
     before: frozenset[str] | None
     after: frozenset[str] | None
     renamed: Mapping[str, str] = field(default_factory=dict)
     is_view: bool = False
+    is_known: bool = True
 
     @property
     def lost(self) -> frozenset[str]:
@@ -166,6 +168,7 @@ def _arrives(view: Side, moved: Mapping[str, Moved]) -> Iterator[Place]:
                 view.needs(key, change.gained)
                 or view.counts(key, change.gained)
                 or (is_bound and change.lost)
+                or not change.is_known
             ):
                 yield key, Turn.QUERY
         else:

@@ -288,10 +288,11 @@ def _among_views(
                 parts[part] = partial(steps.add_part, table, statements, stage)
                 waits[part] = {*needs.get(name, ())} | ({lasts[key]} if key in lasts else set())
                 lasts[key] = part
-    for key, needed in parents.items():
-        first = next((name for name in parts if name.rpartition(" ")[0] == key), "")
-        if first:
-            waits[first] |= {lasts[parent] for parent in needed if parent in lasts}
+    firsts: dict[str, str] = {}
+    for name in parts:
+        firsts.setdefault(name.rpartition(" ")[0], name)
+    for key in parents.keys() & firsts.keys():
+        waits[firsts[key]] |= {lasts[parent] for parent in parents[key] if parent in lasts}
     for change in view_changes(plan):
         for name, statements in _view_parts(change, renderer).items():
             parts[name] = partial(steps.add_view, change, statements)

@@ -80,6 +80,47 @@ def test_a_view_changes_right_behind_the_new_name_of_its_table() -> None:
     assert [sql.split("`")[0].strip() for sql in statements] == ["ALTER TABLE", "ALTER VIEW", "ALTER TABLE"]
 
 
+UNREAD = "SELECT id FROM dev.silver.orders QUALIFY WEIRD SYNTAX HERE"
+LEGACY = "SELECT * FROM dev.legacy.rates"
+
+
+@pytest.mark.parametrize("query", [UNREAD, LEGACY])
+@pytest.mark.parametrize("before", [None, "SELECT id, mail FROM dev.silver.orders"])
+@pytest.mark.parametrize("reads", [None, "SELECT id FROM dev.silver.z"])
+def test_a_view_whose_columns_are_unknown_changes_before_its_readers(
+    query: str, before: str | None, reads: str | None
+) -> None:
+    below, above = (
+        View("dev", "silver", "z", query),
+        View("dev", "silver", "a", "SELECT mail FROM dev.silver.z"),
+    )
+    former = [replace(below, query=before, columns=[ViewColumn("id"), ViewColumn("mail")])] if before else []
+    if before and reads:
+        former.append(replace(above, query=reads, columns=[ViewColumn("id")]))
+    state = observed(*former)
+    absent = {view.key: ABSENT_VIEW for view in (below, above)}
+    state = replace(state, views={**absent, **state.views})
+    plan = TablePlanner().plan([ORDERS, SHORT, above, below], state)
+    assert refusals(plan) == []
+    assert ["`z`" in sql.partition(" AS")[0] for sql in statements_of(plan)] == [True, False]
+
+
+def test_a_view_stays_over_one_whose_new_columns_are_unknown() -> None:
+    below = View("dev", "silver", "z", "SELECT id, mail FROM dev.silver.orders", columns=[ViewColumn("id")])
+    above = View("dev", "silver", "a", "SELECT id FROM dev.silver.z")
+    plan = TablePlanner().plan([ORDERS, SHORT, above, replace(below, query=LEGACY)], observed(below, above))
+    assert refusals(plan) == []
+
+
+def test_a_view_that_evolves_with_unknown_columns_is_not_dropped_below_another() -> None:
+    below = View("dev", "silver", "z", LEGACY, schema_mode="evolution", columns=[ViewColumn("id")])
+    above = View("dev", "silver", "a", "SELECT id FROM dev.silver.z")
+    policy = Policy(removed_views=Removed.DROP)
+    records = {f"view.{view.key}": Recorded.of(view) for view in (below, above)}
+    plan = TablePlanner(policy).plan([ORDERS, SHORT, above], observed(below, above), records)
+    assert "it reads dev.silver.z, which the plan drops" in refusals(plan)
+
+
 def test_a_view_that_keeps_the_former_name_of_its_table_is_refused() -> None:
     former = QualifiedName("dev", "silver", "orders")
     sales = Table("dev", "silver", "sales", ORDERS.columns, renamed_from="orders")
