@@ -173,8 +173,13 @@ def write_queries(models: Iterable[Other], path: Path, variables: Mapping[str, s
     return [_with_file(model, path, variables) if isinstance(model, View) else model for model in models]
 
 
+def query_file_of(view: View) -> str:
+    """Return the file of a view's query, from the folder of its model file."""
+    return f"views/{_stem(view.schema_name)}.{_stem(view.view_name)}.sql"
+
+
 def _with_file(view: View, path: Path, variables: Mapping[str, str]) -> View:
-    name = f"views/{_stem(view.schema_name)}.{_stem(view.view_name)}.sql"
+    name = query_file_of(view)
     file, text = path.parent / name, query_text(view, variables)
     if not file.is_file() or file.read_bytes() != text.encode():
         try:

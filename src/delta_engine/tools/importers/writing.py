@@ -13,8 +13,8 @@ from delta_engine.config.model_writer import python_models, query_text, yaml_mod
 from delta_engine.config.settings import Settings
 from delta_engine.config.yaml_documents import MAX_BYTES
 from delta_engine.errors import InvalidCommandError, RefusedError
-from delta_engine.models import AbacPolicy, QualifiedName, Schema, Securable, Table, View, subject
-from delta_engine.orchestrate.import_folder import ModelFolder, Per, write_new
+from delta_engine.models import AbacPolicy, Schema, Securable, Table, View, subject
+from delta_engine.orchestrate.import_folder import ModelFolder, Per, query_file_of, write_new
 from delta_engine.orchestrate.importing import with_own_comments, with_short_keys
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.tools.importers.declared import Source
@@ -76,8 +76,11 @@ def importable(
         models=_shortened(taken, declared),
         refusals=(*source.refusals, *own),
         notes=source.notes,
-        declared=sum(pair[0].qualified_name.is_selectable for pair in chosen)
-        - sum(pair[0].qualified_name.is_selectable for pair in new),
+        declared=sum(
+            model.qualified_name.is_selectable
+            for model, _ in chosen
+            if resource_key(model.qualified_name) in declared
+        ),
     )
 
 
@@ -176,8 +179,6 @@ def _with_file(
     """Return a view with its query in a file next to the models', whose text is noted; any other model as it is."""
     if not isinstance(model, View) or not isinstance(kept, View):
         return kept
-    folder = ModelFolder(path=path.parent, per=Per.TABLE, settings=settings, conf_dir=None)
-    own = folder.file_of(QualifiedName("", model.schema_name, model.view_name))
-    name = f"views/{own.parent.name}.{own.stem}.sql"
+    name = query_file_of(model)
     texts[path.parent / name] = written(query_text(kept, settings.variables))
     return replace(kept, query_file=name)
