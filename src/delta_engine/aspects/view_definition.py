@@ -63,7 +63,7 @@ from delta_engine.sql.views import (
     view_as_table,
     view_securable,
 )
-from delta_engine.state.view_states import ViewState
+from delta_engine.state.view_states import ViewState, is_hidden
 
 
 class RenameView(ValueAction[ViewName, ViewName]):
@@ -485,12 +485,20 @@ _DEFINITION: Aspect[AlterViewQuery, View, ViewState] = definition_aspect(
 
 def _diff_query(comparison: Comparison[View, ViewState]) -> Iterable[AlterViewQuery]:
     """Yield a change of the query; the same query again if its star is to return documented columns that came later."""
-    desired, observed = comparison.desired, comparison.observed
+    desired, observed = comparison.desired, _with_applied_query(comparison)
     actions = [*_DEFINITION.diff(comparison)]
     is_same = is_same_query(desired.query, observed.query) and not (desired.evolves or observed.evolves)
     if not actions and is_same and comparison.added and named_columns(desired.query) is None:
         actions.append(AlterViewQuery(desired, observed, (QUERY_FACET.key,)))
     return actions
+
+
+def _with_applied_query(comparison: Comparison[View, ViewState]) -> ViewState:
+    """Return a view with the query that was applied last if the platform hides its query."""
+    observed, declared = comparison.observed, comparison.declared
+    if declared is None or not is_hidden(observed):
+        return observed
+    return replace(observed, query=submitted_query(declared.query))
 
 
 def _explain_query(action: AlterViewQuery) -> Iterable[Change]:

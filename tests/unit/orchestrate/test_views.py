@@ -821,11 +821,16 @@ def test_a_project_without_views_asks_nothing_about_them(project: CatalogProject
     assert not [sql for sql in project.catalog.questions if "view_definition" in sql]
 
 
-def test_a_documented_column_that_came_after_the_star_is_returned(project: CatalogProject) -> None:
+@pytest.mark.parametrize("is_hidden", [False, True])
+def test_a_documented_column_that_came_after_the_star_is_returned(
+    project: CatalogProject, is_hidden: bool
+) -> None:
     star = VIEWS.replace("query_file: views/revenue.sql", "query: SELECT * FROM ${catalog}.silver.orders")
     star = star[: star.index("    columns:")] + "    schema_mode: type evolution\n"
     declare(project, Models(views=star))
     project.sync()
+    if is_hidden:
+        hide_query(project)
     documented = star + "    columns: [{name: discount, comment: The discount}]\n"
     declare(project, Models(TABLE + NEW_COLUMN, views=documented))
     planned = project.run("plan")
