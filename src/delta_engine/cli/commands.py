@@ -390,7 +390,7 @@ def _print_planned(
     if rendering is Rendering.MARKDOWN:
         from delta_engine.tools.pull_requests.markdown import planned_markdown
 
-        typer.echo(planned_markdown(planned, environment), nl=False)
+        typer.echo(planned_markdown(planned, environment, project.settings.project_dir), nl=False)
         return
     is_full = is_full or rendering is Rendering.SQL
     print_planned(planned, is_full=is_full)

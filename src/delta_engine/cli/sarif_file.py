@@ -41,12 +41,20 @@ def _write(refusals: Sequence[RefusedError], path: Path, context: Context) -> No
     from delta_engine.config.whole_files import write_atomically
     from delta_engine.tools.pull_requests.sarif import refused_results, sarif
 
-    name = f"{context.environment or context.default_environment}.yml"
-    conf_file = (context.conf_dir or Path("conf")) / name
-    text = sarif(refused_results(refusals), conf_file=conf_file, rules=sections())
+    text = sarif(refused_results(refusals), conf_file=_conf_file(context), rules=sections())
     file = out_file(path, context) or path
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, text.encode())
+
+
+def _conf_file(context: Context) -> Path:
+    """Return the configuration of the environment, or of another one if the command names none that exists."""
+    from delta_engine.config.conf_folder import environments
+
+    (conf_dir,) = context.conf_dirs()
+    named = context.environment or context.default_environment
+    names = environments(conf_dir)
+    return conf_dir / f"{named if named in names else next(iter(names), named)}.yml"
 
 
 def _refuse_other_file(path: Path) -> None:

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from delta_engine.cli.troubleshooting import sections
+from delta_engine.errors import SourceLocation
+from delta_engine.tools.pull_requests.sarif import Result, sarif
 from tests.projects.commandline import CommandLine
 
 CONFIG = (
@@ -71,6 +74,48 @@ def test_refusals_of_models_have_their_lines(project: Path, delta_engine: Comman
     assert len({each["partialFingerprints"]["deltaEngine/v1"] for each in results}) == len(results)
 
 
+def test_files_are_those_of_the_repository_from_any_folder(
+    project: Path, delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "models.yml").write_text(BAD)
+    (project / "notes").mkdir()
+    monkeypatch.chdir(project / "notes")
+    assert delta_engine("-e", "dev", "validate", "--sarif", "refusals.sarif").code == 3
+    assert place(results_in(project / "notes" / "refusals.sarif")[0]) == ("my%20data/models.yml", 7)
+
+
+@pytest.mark.parametrize("options", [(), ("-e", "unknown")])
+def test_a_command_without_its_environment_is_shown_at_another_one(
+    project: Path, delta_engine: CommandLine, options: tuple[str, ...]
+) -> None:
+    (project / "models.yml").write_text(GOOD)
+    assert delta_engine(*options, "validate", "--sarif", "refusals.sarif").code == 3
+    (result,) = results_in(project / "refusals.sarif")
+    assert place(result) == ("my%20data/conf/dev.yml", 1)
+
+
+def test_a_place_that_is_no_file_of_the_repository_is_part_of_the_message(
+    project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "models.py"
+    elsewhere.write_text("")
+    for file in ("the catalog", str(elsewhere)):
+        result = Result("drift", "error", "it differs", "dev.silver.orders", SourceLocation(file, 7))
+        log = json.loads(sarif([result], conf_file=Path("conf/dev.yml"), rules={}))
+        (shown,) = log["runs"][0]["results"]
+        assert place(shown) == ("my%20data/conf/dev.yml", 1)
+        assert shown["message"]["text"] == f"{file}:7: dev.silver.orders: it differs"
+
+
+def test_descriptions_are_no_longer_than_github_takes(project: Path) -> None:
+    topics = sections()
+    results = [Result(topic, "error", "it is wrong", "") for topic in topics]
+    log = json.loads(sarif(results, conf_file=Path("conf/dev.yml"), rules=topics))
+    rules = log["runs"][0]["tool"]["driver"]["rules"]
+    assert max(len(rule["fullDescription"]["text"]) for rule in rules) <= 1_024
+    assert {rule["id"]: rule["help"]["text"] for rule in rules} == topics
+
+
 def test_a_refused_configuration_is_shown_at_its_file(project: Path, delta_engine: CommandLine) -> None:
     (project / "models.yml").write_text(GOOD)
     (project / "conf" / "dev.yml").write_text(CONFIG + "nonsense: 1\n")
@@ -109,3 +154,6 @@ def test_several_projects_need_several_files(
     )
     assert delta_engine("-e", "dev", "-p", "*", "validate", "--sarif", "{project}.sarif").code == 0
     assert results_in(tmp_path / "a.sarif") == results_in(tmp_path / "b.sarif") == []
+    (tmp_path / "b" / "models.yml").write_text(BAD)
+    assert delta_engine("-e", "dev", "-p", "*", "validate", "--sarif", "{project}.sarif").code == 3
+    assert place(results_in(tmp_path / "b.sarif")[0]) == ("b/models.yml", 7)

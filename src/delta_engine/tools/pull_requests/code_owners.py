@@ -16,7 +16,7 @@ from typing import Final
 from delta_engine.actions import Align, Create, TablePlan
 from delta_engine.telemetry.visible import counted
 from delta_engine.tools.pull_requests.blocks import code_span
-from delta_engine.tools.pull_requests.repository import path_in, repository_root
+from delta_engine.tools.pull_requests.repository import file_of, repository_root
 
 _PLACES: Final = (".github/CODEOWNERS", ".gitlab/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
 _LONGEST: Final = 3_000_000
@@ -35,14 +35,15 @@ class _Line:
     owners: tuple[str, ...]
 
 
-def owners_of(plan: TablePlan) -> dict[str, tuple[str, ...]]:
+def owners_of(plan: TablePlan, project_dir: Path = Path()) -> dict[str, tuple[str, ...]]:
     """Return the code owners of what a plan creates and changes, by name; dropped securables have no file."""
     root_of, lines = cache(repository_root), cache(lambda folder: [*_lines(_text(folder))])
     owners = {}
     for change in plan.changes:
         place = change.declared_at if isinstance(change, Create | Align) else None
-        if place and (root := root_of(Path(place.file).resolve().parent)):
-            owners[str(change.name)] = _owners(lines(root), path_in(root, place.file))
+        file = file_of(place, project_dir) if place else None
+        if file and (root := root_of(file.parent)):
+            owners[str(change.name)] = _owners(lines(root), file.relative_to(root).as_posix())
     return {name: each for name, each in owners.items() if each}
 
 

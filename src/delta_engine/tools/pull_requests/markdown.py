@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -45,8 +46,12 @@ _DIFF_MARKS: Final = {Sign.ADDED: "+", Sign.CHANGED: "!", Sign.REMOVED: "-"}
 _TOO_LONG: Final = "would be too long for a comment. The plan file has everything."
 
 
-def planned_markdown(planned: PlannedRun, environment: str) -> str:
-    """Return a plan as Markdown for a pull request, with what speaks against it."""
+def planned_markdown(planned: PlannedRun, environment: str, project_dir: Path = Path()) -> str:
+    """Return a plan as Markdown for a pull request, with what speaks against it.
+
+    Args:
+        project_dir: the folder from which models are named.
+    """
     return plan_markdown(
         planned.plan,
         planned.compiled.sql_by_table(),
@@ -57,7 +62,7 @@ def planned_markdown(planned: PlannedRun, environment: str) -> str:
         consents=planned.consents,
         entries=planned.consent_entries,
         adopted=planned.adopted,
-        owners=owners_of(planned.plan),
+        owners=owners_of(planned.plan, project_dir),
     )
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from delta_engine.errors import SourceLocation
+
 
 def repository_root(folder: Path) -> Path | None:
     """Return the root of the git repository with a folder; None outside of repositories."""
     return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None)
 
 
-def path_in(root: Path, file: str) -> str:
-    """Return the path of a file below a folder, with slashes; one outside of it stays absolute."""
-    path = Path(os.path.realpath(file))
-    return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
+def file_of(place: SourceLocation, project_dir: Path) -> Path | None:
+    """Return the file of a place, which is named from the project or from the current folder; None if there is none."""
+    paths = (Path(os.path.realpath(folder / place.file)) for folder in (project_dir, Path()))
+    return next((path for path in paths if path.is_file()), None)

@@ -1,8 +1,8 @@
 """What is wrong with models as SARIF 2.1.0, which code hosts show at the lines of the files.
 
 GitHub requires a location of every result, and a short description, a full description and a help text of every rule
-(docs.github.com, "SARIF support for code scanning"). A result without a location is shown at the environment's
-configuration.
+(docs.github.com, "SARIF support for code scanning"). A result without a file of the repository is shown at the
+environment's configuration.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from urllib.parse import quote
 from delta_engine.errors import RefusedError, SourceLocation, engine_version
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import visible
-from delta_engine.tools.pull_requests.repository import path_in, repository_root
+from delta_engine.tools.pull_requests.repository import file_of, repository_root
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _MOST_RESULTS: Final = 5_000
 """GitHub shows no more of one run."""
+
+_LONGEST_DESCRIPTION: Final = 1_024
+"""Characters; GitHub takes no longer ones. The help of a rule may be longer."""
 
 _WORD_START: Final = re.compile(r"-|(?<=[a-z])(?=[A-Z])")
 
@@ -66,7 +69,6 @@ def sarif(results: Sequence[Result], *, conf_file: Path, rules: Mapping[str, str
         conf_file: the configuration of the environment, for results without a place.
         rules: what each rule demands and its fixes, by name; a rule without a text has its name.
     """
-    root = repository_root(conf_file.resolve().parent) or Path.cwd()
     shown = results[:_MOST_RESULTS]
     used = sorted({result.rule for result in shown})
     driver = {
@@ -77,23 +79,38 @@ def sarif(results: Sequence[Result], *, conf_file: Path, rules: Mapping[str, str
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(result, used.index(result.rule), root, conf_file) for result in shown],
+        "results": [_result(result, used.index(result.rule), conf_file) for result in shown],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
 def _rule(name: str, help_text: str) -> dict[str, object]:
     title = _WORD_START.sub(" ", name).lower().capitalize()
-    text = {"text": help_text or title}
-    return {"id": name, "shortDescription": {"text": title}, "fullDescription": text, "help": text}
+    text = help_text or title
+    description = text.partition("\n\n")[0][:_LONGEST_DESCRIPTION]
+    return {
+        "id": name,
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": description},
+        "help": {"text": text},
+    }
 
 
-def _result(result: Result, rule_index: int, root: Path, conf_file: Path) -> dict[str, object]:
-    place = result.location or SourceLocation(str(conf_file))
-    message = visible(redacted(": ".join(filter(None, (result.subject, result.message)))))
+def _result(result: Result, rule_index: int, conf_file: Path) -> dict[str, object]:
+    project_dir = conf_file.absolute().parent.parent.resolve()
+    root = repository_root(project_dir) or next(
+        folder for folder in (Path.cwd(), project_dir) if project_dir.is_relative_to(folder)
+    )
+    place = result.location
+    file = file_of(place, project_dir) if place else None
+    if place is None or file is None or not file.is_relative_to(root):
+        file, line, told = project_dir.joinpath(*conf_file.parts[-2:]), 1, str(place or "")
+    else:
+        line, told = max(1, place.line or 1), ""
+    message = visible(redacted(": ".join(filter(None, (told, result.subject, result.message)))))
     identity = "\0".join((result.rule, result.subject, result.message))
-    region = {"startLine": max(1, place.line or 1)}
-    artifact = {"uri": quote(path_in(root, place.file)), "uriBaseId": "%SRCROOT%"}
+    region = {"startLine": line}
+    artifact = {"uri": quote(file.relative_to(root).as_posix()), "uriBaseId": "%SRCROOT%"}
     return {
         "ruleId": result.rule,
         "ruleIndex": rule_index,

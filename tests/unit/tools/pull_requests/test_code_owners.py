@@ -41,6 +41,14 @@ def owners_in(repository: Path, codeowners: str, file: str, place: str = "CODEOW
     return owners_of(TablePlan((Create(model),))).get("dev.silver.orders", ())
 
 
+def test_files_are_named_from_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    owners_in(tmp_path, GITHUB, "teams/conf/dev.yml")
+    model = replace(orders(), declared_at=SourceLocation("conf/dev.yml", 3))
+    (tmp_path / "notes").mkdir()
+    monkeypatch.chdir(tmp_path / "notes")
+    assert owners_of(TablePlan((Create(model),)), tmp_path / "teams") == {str(ORDERS): ("@data",)}
+
+
 @pytest.mark.parametrize(
     ("file", "owners"),
     [
@@ -83,6 +91,7 @@ def test_what_has_no_file_in_a_repository_has_no_owners(tmp_path: Path) -> None:
 def test_a_file_of_other_bytes_is_no_failure(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "CODEOWNERS").write_bytes(b"\xff\xfe * [ @a\n[\n*.yml @b\n")
+    (tmp_path / "a.yml").write_text("")
     model = replace(orders(), declared_at=SourceLocation(str(tmp_path / "a.yml")))
     assert owners_of(TablePlan((Create(model),))) == {str(ORDERS): ("@b",)}
 
