@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from delta_engine.cli.terminal import ExitCode
 from delta_engine.deployment.document import DeploymentState
+from delta_engine.models import Table
 from delta_engine.ownership.recorded import Status, is_of_table, status_of
 from delta_engine.plan_files.document import PlanFile
 from tests.cases.ownership_ledger import parts_of
@@ -222,14 +223,20 @@ class GrantsSurviveReplacements(Invariant):
 
 
 class NewColumnsAreMasked(Invariant):
-    """A column that a run creates has its mask from the first moment."""
+    """A column that a run creates has its mask from the first moment.
+
+    A revert and an undo bring back what was applied: masks that only newer models declare come with the next sync.
+    """
 
     def on_changed(self, process: Process | None, change: Changed) -> str | None:
         if process is None or change.is_rename:
             return None
-        models = [model for model in process.models if model.key == change.table]
-        masked = [f"column {column.name}" for model in models for column in model.columns if column.mask]
-        for column in masked:
+        masked = _masked(process.models, change.table)
+        if process.command.verb in (Verb.REVERT, Verb.UNDO):
+            state = self.world.documents.state()
+            records = filter(is_of_table, state.resources.values() if state else ())
+            masked &= _masked([record.applied.model for record in records if record.applied], change.table)
+        for column in sorted(masked):
             is_new = column not in (change.before or {}) and column in (change.after or {})
             if is_new and f"{column} mask" not in (change.after or {}):
                 return f"{process.actor} {process.name} creates {column} of {change.table} without its mask"
@@ -278,6 +285,15 @@ class FilesAreAppliedOnce(Invariant):
             return f"{process.actor} {process.name} applies a file again"
         self._applied.add(str(file.checksum))
         return None
+
+
+def _masked(models: Iterable[Table], key: str) -> set[str]:
+    return {
+        f"column {column.name}"
+        for model in models
+        for column in model.columns
+        if model.key == key and column.mask
+    }
 
 
 def _is_column(part: str) -> bool:
