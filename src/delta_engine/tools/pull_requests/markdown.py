@@ -161,10 +161,11 @@ def _fitting(texts: Sequence[str], room: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """The changes and the SQL of one securable."""
+    """The changes and the SQL of one securable of a kind."""
 
     changes: str
     sql: str
+    kind: str = "table"
     is_destructive: bool = False
 
 
@@ -181,7 +182,7 @@ def _sections(
 
 def _section(branch: Branch, change: SecurableChange, statements: Sequence[str]) -> _Section:
     is_open = is_destructive(change)
-    return _Section(_changes(branch, is_open=is_open), _sql(statements), is_open)
+    return _Section(_changes(branch, is_open=is_open), _sql(statements), change.name.kind, is_open)
 
 
 def _within(sections: Sequence[_Section], room: int) -> Iterator[str]:
@@ -193,10 +194,14 @@ def _within(sections: Sequence[_Section], room: int) -> Iterator[str]:
     for number, section in enumerate(sections):
         yield from filter(None, [section.changes if number in shown else ""])
         yield from filter(None, [section.sql if number in with_sql else ""])
-    if without_sql := len(shown - with_sql):
-        yield f"The SQL of {counted(without_sql, 'table')} {_TOO_LONG}"
-    if left_out := len(sections) - len(shown):
-        yield f"{counted(left_out, 'more table')} {_TOO_LONG}"
+    if without_sql := [sections[number].kind for number in shown - with_sql]:
+        yield f"The SQL of {counted(len(without_sql), _shared(without_sql))} {_TOO_LONG}"
+    if left_out := [section.kind for number, section in enumerate(sections) if number not in shown]:
+        yield f"{counted(len(left_out), f'more {_shared(left_out)}')} {_TOO_LONG}"
+
+
+def _shared(kinds: Sequence[str]) -> str:
+    return kinds[0] if len({*kinds}) == 1 else "resource"
 
 
 def _fitting_numbers(texts: Mapping[int, str], room: int) -> set[int]:

@@ -10,7 +10,7 @@ from delta_engine.actions import AlignTable, Create, CreateTable, Keep, TablePla
 from delta_engine.aspects.columns import ColumnDrop
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.errors import UnsafePlanError
-from delta_engine.models import Column, QualifiedName, Schema
+from delta_engine.models import Column, QualifiedName, Schema, View
 from delta_engine.tools.pull_requests.blocks import code_span
 from delta_engine.tools.pull_requests.markdown import LONGEST, plan_markdown
 from tests.builders.models import ORDERS, WORKED_MODEL, orders
@@ -125,6 +125,18 @@ def test_long_plans_lose_their_sql_first() -> None:
     assert re.search(
         r"The SQL of 2\d tables would be too long for a comment\. The plan file has everything\.", text
     )
+
+
+def test_what_longer_plans_lose_is_named_by_its_kind() -> None:
+    views = [View("dev", "gold", f"v{number}", "SELECT 1 AS id", comment="x" * 3_000) for number in range(40)]
+    statements = {f"view.{view.qualified_name.key}": ["x" * 3_000] for view in views}
+    text = plan_markdown(TablePlan(tuple(map(Create, views))), statements, environment="dev")
+    assert re.search(r"\n2\d more views would be too long for a comment", text)
+    short = [View("dev", "gold", f"v{number}", "SELECT 1 AS id") for number in range(40)]
+    text = plan_markdown(TablePlan(tuple(map(Create, short))), statements, environment="dev")
+    assert re.search(r"\nThe SQL of 2\d views would be too long for a comment", text)
+    both = TablePlan((*map(Create, short), CreateTable(orders(comment="x" * 60_000))))
+    assert "\n1 more table would be too long for a comment" in plan_markdown(both, {}, environment="dev")
 
 
 def test_longer_plans_lose_tables() -> None:
