@@ -46,7 +46,7 @@ def contract(
     project = load_project(conf_dir, environment, tables=tables)
     if not project.models:
         raise InvalidCommandError(
-            f"{' '.join(tables)} names no tables", way_out="Contracts are of tables alone."
+            f"{' '.join(tables)} names no tables", way_out="Name tables: a contract has nothing else."
         )
     declared = {table.key: table for table in load_declared(project.settings).tables}
     chosen = [

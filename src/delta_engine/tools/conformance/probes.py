@@ -308,7 +308,7 @@ def _filter_and_policy(rounds: Rounds, _policy: AbacPolicy, _state: PolicyState)
     """Let a row filter and a policy of the same function and argument meet on a table, and query it."""
     tables = rounds.reader.existing([rounds.objects.place.qualified("policed")])
     if not tables:
-        return Holds.CANNOT_TELL, ["there is no scratch policy"]
+        return Holds.CANNOT_TELL, ["there is no scratch table with a policy"]
     table = rounds.backend.addressing.table(tables[0])
     region = rounds.objects.place.qualified("region")
     for sql in (

@@ -117,9 +117,13 @@ def _explained(plan: TablePlan, statements: int, owners: Mapping[str, Sequence[s
     if words := in_words(plan):
         yield words
     answers = [*impact(plan, statements), ("Owners", owned(owners))]
-    lines = [f"- **{heading}**: {answer}" for heading, answer in answers if answer]
+    lines = [
+        f"- **{heading}**: {answer if len(answer) <= _LONGEST_ANSWER else 'too long for a comment'}"
+        for heading, answer in answers
+        if answer
+    ]
     if lines:
-        yield "\n".join(line for line in lines if len(line) <= _LONGEST_ANSWER)
+        yield "\n".join(lines)
 
 
 def _refused(refusals: Sequence[RefusedError]) -> Iterator[str]:

@@ -127,6 +127,13 @@ def test_long_plans_lose_their_sql_first() -> None:
     )
 
 
+def test_a_long_list_of_owners_is_left_out_and_said_to_be() -> None:
+    owners = {"dev.silver.orders": [f"@team-{number:0>200}" for number in range(20)]}
+    text = plan_markdown(PLAN, STATEMENTS, environment="dev", owners=owners)
+    assert "\n- **Owners**: too long for a comment\n" in text
+    assert "@team" not in text
+
+
 def test_what_longer_plans_lose_is_named_by_its_kind() -> None:
     views = [View("dev", "gold", f"v{number}", "SELECT 1 AS id", comment="x" * 3_000) for number in range(40)]
     statements = {f"view.{view.qualified_name.key}": ["x" * 3_000] for view in views}
