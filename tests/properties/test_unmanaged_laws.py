@@ -24,7 +24,7 @@ def synced(
     model: Table, state: TableState, earlier: Recorded[Table] | None = None
 ) -> tuple[TableState, Recorded[Table]]:
     """Return a table after a sync, which makes no drift of what it leaves alone; and what is on record then."""
-    earlier_records = {KEY: earlier} if earlier else {}
+    earlier_records = {f"table.{KEY}": earlier} if earlier else {}
     end = after(PLANNER.plan([model], orders_in(state), earlier_records), orders_in(state)).tables[KEY]
     whole = with_unmanaged_parts(model, state, earlier)
     record = Recorded.of(as_table(define(model)), baseline=whole)
