@@ -27,6 +27,7 @@ def test_no_invariant_is_broken(first: int) -> None:
     require_unbroken(first, AT_ONCE)
 
 
+@pytest.mark.long
 @pytest.mark.skipif("CI" in os.environ, reason="CI repeats the same stories")
 @pytest.mark.parametrize("part", range(NEW // AT_ONCE))
 def test_no_invariant_is_broken_in_new_stories(part: int) -> None:
