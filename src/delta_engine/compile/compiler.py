@@ -37,6 +37,7 @@ from delta_engine.actions import (
     CreateTable,
     Drop,
     DropTable,
+    Phase,
     TablePlan,
     Turn,
 )
@@ -341,10 +342,13 @@ def _view_parts(change: Create[Any] | Align[Any], renderer: _Renderer) -> Mappin
         for part, text in texts.items()
         if text
     }
-    parts[view_node(name.key)] = [action for action in change.actions if action not in renames]
-    first = next(iter(parts))
+    first = next(iter(parts), view_node(name.key))
+    early: tuple[Action, ...] = renames
+    if parts and order.is_ahead:  # its query may spread columns that go before the last query is set
+        early += change.in_phase(Phase.BEGIN_EVOLUTION)
+    parts[view_node(name.key)] = [action for action in change.actions if action not in early]
     return {
-        part: tuple(renderer.alignment(name, (*(renames if part == first else ()), *actions)))
+        part: tuple(renderer.alignment(name, (*(early if part == first else ()), *actions)))
         for part, actions in parts.items()
     }
 

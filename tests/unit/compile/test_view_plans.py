@@ -94,9 +94,9 @@ def test_a_view_whose_columns_are_unknown_changes_before_its_readers(
         View("dev", "silver", "z", query),
         View("dev", "silver", "a", "SELECT mail FROM dev.silver.z"),
     )
-    former = [replace(below, query=before, columns=[ViewColumn("id"), ViewColumn("mail")])] if before else []
+    former = [replace(below, query=before, columns=(ViewColumn("id"), ViewColumn("mail")))] if before else []
     if before and reads:
-        former.append(replace(above, query=reads, columns=[ViewColumn("id")]))
+        former.append(replace(above, query=reads, columns=(ViewColumn("id"),)))
     state = observed(*former)
     absent = {view.key: ABSENT_VIEW for view in (below, above)}
     state = replace(state, views={**absent, **state.views})
@@ -392,3 +392,23 @@ def test_a_view_leaves_a_dropped_view_before_that_gets_another_number_of_columns
     plan = TablePlanner(Policy(removed_views=Removed.DROP)).plan([longer, desired], state, records)
     statements = [" ".join(sql.split()[:2]) for sql in statements_of(plan)]
     assert statements == ["ALTER VIEW", "ALTER TABLE", "DROP VIEW"]
+
+
+def test_a_view_that_begins_to_evolve_does_before_a_bridge_spreads_columns_that_go() -> None:
+    query = "SELECT w.* FROM dev.silver.wide AS w WHERE EXISTS (SELECT 1 FROM dev.silver.ids AS i WHERE i.number = w.a)"
+    view = View("dev", "gold", "v", "SELECT id FROM dev.silver.ids", schema_mode=SchemaMode.BINDING)
+    evolving = replace(view, query=query, schema_mode=SchemaMode.EVOLUTION)
+    ids, wide = (table(name, *columns) for name, columns in (("ids", ["id"]), ("wide", ["a", "b"])))
+    renamed = replace(ids, columns=(Column("number", "bigint", renamed_from="id"),))
+    state = CatalogState(
+        tables={each.key: state_of(each) for each in (ids, wide)}, views={view.key: view_state_of(view)}
+    )
+    plan = TablePlanner().plan([renamed, table("wide", "a"), evolving], state)
+    statements = statements_of(plan)
+    assert refusals_of_views(plan) == []
+    assert statements[0] == "ALTER VIEW `dev`.`gold`.`v` WITH SCHEMA EVOLUTION"
+    assert "AS i(`number`)" in statements[1]
+
+
+def table(name: str, *columns: str) -> Table:
+    return Table("dev", "silver", name, [Column(column, "bigint") for column in columns])
