@@ -37,6 +37,7 @@ from delta_engine.actions import (
     CreateTable,
     Drop,
     DropTable,
+    Order,
     Phase,
     TablePlan,
     Turn,
@@ -62,7 +63,7 @@ from delta_engine.aspects.protection_changes import (
 )
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.tags import SetTableTags, UnsetTableTags
-from delta_engine.aspects.view_definition import AlterViewQuery, RenameView
+from delta_engine.aspects.view_definition import AlterViewQuery, RenameView, SetSchemaMode
 from delta_engine.aspects.view_needs import (
     between_node,
     bridge_node,
@@ -86,7 +87,15 @@ from delta_engine.compile.keys import (
     taken_names,
 )
 from delta_engine.compile.ordering import Stage, Staging, divided, in_order
-from delta_engine.models import AbacPolicy, Function, FunctionName, PolicyName, QualifiedName, SecurableName
+from delta_engine.models import (
+    AbacPolicy,
+    Function,
+    FunctionName,
+    PolicyName,
+    QualifiedName,
+    SchemaMode,
+    SecurableName,
+)
 from delta_engine.sql.function_bodies import called_functions
 from delta_engine.sql.tables import sql_register_table
 
@@ -344,13 +353,20 @@ def _view_parts(change: Create[Any] | Align[Any], renderer: _Renderer) -> Mappin
     }
     first = next(iter(parts), view_node(name.key))
     early: tuple[Action, ...] = renames
-    if parts and order.is_ahead:  # its query may spread columns that go before the last query is set
-        early += change.in_phase(Phase.BEGIN_EVOLUTION)
+    if parts:
+        early += tuple(mode for mode in change.of_type(SetSchemaMode) if _is_early(mode, order))
     parts[view_node(name.key)] = [action for action in change.actions if action not in early]
     return {
         part: tuple(renderer.alignment(name, (*(early if part == first else ()), *actions)))
         for part, actions in parts.items()
     }
+
+
+def _is_early(mode: SetSchemaMode, order: Order) -> bool:
+    """Whether a mode changes with the first query of several: before columns go, or change their types."""
+    if mode.phase is Phase.BEGIN_EVOLUTION:
+        return order.is_ahead
+    return mode.observed is SchemaMode.BINDING
 
 
 def _with_query(action: AlterViewQuery, query: str, is_new: bool) -> AlterViewQuery:

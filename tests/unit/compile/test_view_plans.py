@@ -29,7 +29,7 @@ from delta_engine.state.states import CatalogState, state_of
 from delta_engine.state.view_states import ABSENT_VIEW, view_state_of
 from delta_engine.validation import view_rules
 from delta_engine.validation.validator import PlanValidator
-from tests.fakes.planning import statements_of
+from tests.fakes.planning import compiled, statements_of
 
 ORDERS = Table("dev", "silver", "orders", [Column("id", "bigint"), Column("mail", "string")])
 SHORT = Function("dev", "silver", "short", "string", "left(v, 3)", [Parameter("v", "string")])
@@ -412,3 +412,25 @@ def test_a_view_that_begins_to_evolve_does_before_a_bridge_spreads_columns_that_
 
 def table(name: str, *columns: str) -> Table:
     return Table("dev", "silver", name, [Column(column, "bigint") for column in columns])
+
+
+def test_a_view_leaves_a_binding_mode_with_its_bridge_before_a_type_changes() -> None:
+    follows = View("dev", "gold", "a", "SELECT b AS d FROM dev.silver.wide", schema_mode=SchemaMode.EVOLUTION)
+    query = "SELECT i.{0} AS c, a.d AS d FROM dev.silver.ids AS i JOIN dev.gold.a AS a ON i.{0} = a.d"
+    view = View("dev", "gold", "v", query.format("id"), schema_mode=SchemaMode.BINDING)
+    loose = replace(view, query=query.format("number"), schema_mode=SchemaMode.COMPENSATION)
+    ids, wide = table("ids", "id"), replace(table("wide", "b"), columns=(Column("b", "int"),))
+    renamed = replace(ids, columns=(Column("number", "bigint", renamed_from="id"),))
+    wider = replace(
+        wide, columns=(Column("b", "bigint"),), table_properties={"delta.enableTypeWidening": "true"}
+    )
+    state = CatalogState(
+        tables={each.key: state_of(each) for each in (ids, wide)},
+        views={each.key: view_state_of(each) for each in (view, follows)},
+    )
+    plan = TablePlanner().plan([renamed, wider, loose, follows], state)
+    assert refusals_of_views(plan) == []
+    steps = compiled(plan).steps
+    (widening,) = (step for step in steps if any(" TYPE bigint" in each.sql for each in step.statements))
+    before = [each.sql for number in widening.after for each in steps[number].statements]
+    assert "ALTER VIEW `dev`.`gold`.`v` WITH SCHEMA COMPENSATION" in before
