@@ -50,9 +50,14 @@ def find_conf_dir(folder: Path) -> Path:
     return Path(CONF_DIR)
 
 
+def repository_root(folder: Path) -> Path | None:
+    """Return the root of the git repository with a folder; None outside of repositories."""
+    return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), None)
+
+
 def folder_in_repository(folder: Path) -> str:
     """Return the path of a folder inside its git repository; empty for the repository's root, and outside of one."""
-    root = next((above for above in (folder, *folder.parents) if (above / ".git").exists()), folder)
+    root = repository_root(folder) or folder
     return "" if root == folder else folder.relative_to(root).as_posix()
 
 

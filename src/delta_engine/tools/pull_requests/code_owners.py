@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from delta_engine.actions import Align, Create, TablePlan
+from delta_engine.config.conf_folder import repository_root
 from delta_engine.telemetry.visible import counted
 from delta_engine.tools.pull_requests.blocks import code_span
-from delta_engine.tools.pull_requests.repository import file_of, repository_root
+from delta_engine.tools.pull_requests.repository import file_of
 
 _PLACES: Final = (".github/CODEOWNERS", ".gitlab/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
 _LONGEST: Final = 3_000_000

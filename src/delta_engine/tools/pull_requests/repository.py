@@ -8,11 +8,6 @@ from pathlib import Path
 from delta_engine.errors import SourceLocation
 
 
-def repository_root(folder: Path) -> Path | None:
-    """Return the root of the git repository with a folder; None outside of repositories."""
-    return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None)
-
-
 def file_of(place: SourceLocation, project_dir: Path) -> Path | None:
     """Return the file of a place, which is named from the project or from the current folder; None if there is none."""
     paths = (Path(os.path.realpath(folder / place.file)) for folder in (project_dir, Path()))

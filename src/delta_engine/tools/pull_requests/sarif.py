@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from delta_engine.config.conf_folder import repository_root
 from delta_engine.errors import RefusedError, SourceLocation, engine_version
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import visible
-from delta_engine.tools.pull_requests.repository import file_of, repository_root
+from delta_engine.tools.pull_requests.repository import file_of
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _MOST_RESULTS: Final = 5_000
