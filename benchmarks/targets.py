@@ -46,7 +46,7 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
         "import 3,000 × 50 through a warehouse": Target(value=30),
         "import 3,000 × 50 through a warehouse: processor": Target(),
         "import 3,000 × 50 through a warehouse: memory": Target(value=1024),
-        "import 3,000 × 50 through a warehouse: round trips": Target(value=250),
+        "import 3,000 × 50 through a warehouse: round trips": Target(value=360),
         "import 3,000 × 50 through a warehouse: a tenth of it, continued": Target(value=30),
         "validate -t, 75 of 3,000 × 31 in YAML": Target(value=1.5),
         "docs --out of 3,000 × 31 in YAML": Target(value=15),

@@ -1,8 +1,8 @@
 """A Databricks workspace with many tables, in a process of its own, so that its time is not the engine's.
 
-It is the tests' double: the statement execution API over the fake catalog, the files of its volumes, and the listing of
-tables. Once told to `rehearse`, it keeps the bytes of every answer; once told to `measure`, it repeats them, each call
-after the time of a round trip. Calls overlap, as those of a real service do.
+It is the tests' double: the statement execution API over the fake catalog, the files of its volumes, and the listings
+of tables, functions and policies. Once told to `rehearse`, it keeps the bytes of every answer; once told to `measure`,
+it repeats them, each call after the time of a round trip. Calls overlap, as those of a real service do.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from benchmarks.many_tables import observed
 from benchmarks.yaml_projects import commented_tables
 from delta_engine.state.states import SchemaState
 from tests.builders.described_columns import listed_column
+from tests.fakes.governance_api import FakeGovernanceApi
 from tests.fakes.loopback import served
 from tests.fakes.tables_api import TABLES, FakeTablesApi
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -140,7 +141,10 @@ class _Handler(WorkspaceHandler):
 def _serve(client: Connection, tables: int, columns: int) -> None:
     catalog = _catalog(tables, columns)
     workspace = FakeWorkspace(
-        run=_views_once(WarehouseSql(catalog)), chunk_rows=_CHUNK_ROWS, inline_rows=_INLINE_ROWS
+        run=_views_once(WarehouseSql(catalog)),
+        chunk_rows=_CHUNK_ROWS,
+        inline_rows=_INLINE_ROWS,
+        governance=FakeGovernanceApi(catalog),
     )
     listing, rehearsal = FakeTablesApi(_listed(catalog)), _Rehearsal()
     attributes = {"workspace": workspace, "api": workspace.files, "listing": listing, "rehearsal": rehearsal}
