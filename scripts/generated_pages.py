@@ -41,11 +41,10 @@ def main() -> None:
 def generated_tables() -> Mapping[str, Mapping[str, str]]:
     """Return the tables as Markdown, by page and mark."""
     return {
-        "capabilities.md": {
+        "backends.md": {
             "features": _features_table(),
             "runtimes": _runtimes_table(),
             "catalogs": _catalogs_table(),
-            "rights": _rights_table(),
         },
         "command-reference.md": {"commands": command_reference()},
         "lint.md": {"lint": _house_rules_table()},
@@ -53,6 +52,7 @@ def generated_tables() -> Mapping[str, Mapping[str, str]]:
             **{word: _keys(fields) for word, fields in FIELDS.items()},
             "column": _keys(COLUMN_FIELDS),
         },
+        "rights.md": {"rights": _rights_table()},
         "rules.md": {
             "hazards": table(
                 ("hazard", "means"), ((f"`{hazard.value}`", _HAZARDS[hazard]) for hazard in Hazard)

@@ -66,7 +66,7 @@ from tests.fakes.unity_catalog.statements import (
 )
 from tests.fakes.unity_catalog.values import VALUE_FACETS
 
-PAGE = Path(__file__).parents[2] / "docs" / "capabilities.md"
+PAGE = Path(__file__).parents[2] / "docs" / "statements.md"
 
 _END_OF_STATEMENT = re.compile(r";\n")
 
@@ -180,7 +180,7 @@ def is_parsed_by_sqlglot(sql: str) -> bool:
 
 
 def with_kinds(page: str, answers: Mapping[str, str]) -> str:
-    """Return docs/capabilities.md with the kinds of statements: their answers are those of Spark's parser."""
+    """Return docs/statements.md with the kinds of statements: their answers are those of Spark's parser."""
     rows = (
         (f"`{kind}`", _answer(any(map(is_parsed_by_sqlglot, statements))), answers[kind])
         for kind, statements in statements_by_kind(emitted_statements()).items()

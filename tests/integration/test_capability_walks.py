@@ -1,4 +1,4 @@
-"""Every yes of docs/capabilities.md for `oss`, walked on real Delta."""
+"""Every yes of docs/backends.md for `oss`, walked on real Delta."""
 
 from __future__ import annotations
 

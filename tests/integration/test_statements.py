@@ -72,7 +72,7 @@ def test_sparks_parser_judges_the_statements_for_databricks_as_the_docs_say(
     answers = {kind: "yes" if kind in of_accepted else "no" for kind in statements_by_kind(statements)}
     if request.config.getoption("--rewrite-golden"):
         PAGE.write_text(with_kinds(PAGE.read_text("utf-8"), answers), "utf-8")
-    assert spark_answers(PAGE.read_text("utf-8")) == answers, "rewrite docs/capabilities.md"
+    assert spark_answers(PAGE.read_text("utf-8")) == answers, "rewrite docs/statements.md"
     for sql in {*statements, *walks} - accepted:
         is_of_unity_catalog = not of_accepted.issuperset(kinds_of(sql)) or " MASK " in sql
         assert is_of_unity_catalog, sql

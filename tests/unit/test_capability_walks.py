@@ -1,4 +1,4 @@
-"""Every yes of docs/capabilities.md for `databricks`, walked on a Unity Catalog in memory."""
+"""Every yes of docs/backends.md for `databricks`, walked on a Unity Catalog in memory."""
 
 from pathlib import Path
 

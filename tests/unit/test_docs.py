@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
 from delta_engine.cli.terminal import USAGE_ERROR
 from scripts.generated_pages import generated_tables, with_tables
@@ -60,10 +61,28 @@ def test_lists_that_the_site_would_cut_are_found(cut: str) -> None:
     assert not CUT.search(re.sub("^ +", "    ", cut, flags=re.MULTILINE))
 
 
-def test_every_page_is_in_the_index() -> None:
-    assert DOCS / "README.md" in {target for target, _ in linked(ROOT / "README.md")}
-    indexed = {target for target, _ in linked(DOCS / "README.md")}
-    assert {*DOCS.glob("*.md"), *DOCS.glob("*/README.md")} - indexed == {DOCS / "README.md"}
+def pages_of(contents: object) -> Iterator[Path]:
+    """Yield the pages of docs/ in a part of the site's table of contents."""
+    if isinstance(contents, str):
+        yield DOCS / contents
+    elif isinstance(contents, list | dict):
+        for part in contents.values() if isinstance(contents, dict) else contents:
+            yield from pages_of(part)
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    site = yaml.load((ROOT / "mkdocs.yml").read_text("utf-8"), Loader=yaml.BaseLoader)
+    assert {*DOCS.rglob("*.md")} - {*pages_of(site["nav"])} == {*DOCS.glob("decisions/0*.md")}
+
+
+def test_links_lead_from_the_readme_to_every_page() -> None:
+    reached, to_read = {ROOT / "README.md"}, [ROOT / "README.md"]
+    while to_read:
+        targets = {target / "README.md" if target.is_dir() else target for target, _ in linked(to_read.pop())}
+        pages = {target for target in targets if target.suffix == ".md"} - reached
+        reached |= pages
+        to_read += pages
+    assert {*PAGES} - reached == set()
 
 
 @pytest.mark.parametrize(("page", "tables"), generated_tables().items())

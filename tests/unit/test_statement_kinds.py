@@ -1,4 +1,4 @@
-"""docs/capabilities.md lists what checks each kind of statement, and is up to date."""
+"""docs/statements.md lists what checks each kind of statement, and is up to date."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def test_the_page_has_every_kind_that_is_emitted(request: pytest.FixtureRequest)
         answers = {kind: answers.get(kind, "no") for kind in statements_by_kind(emitted_statements())}
         PAGE.write_text(with_kinds(said, answers), "utf-8")
         return
-    assert answers.keys() == statements_by_kind(emitted_statements()).keys(), "rewrite docs/capabilities.md"
-    assert said == with_kinds(said, answers), "rewrite docs/capabilities.md"
+    assert answers.keys() == statements_by_kind(emitted_statements()).keys(), "rewrite docs/statements.md"
+    assert said == with_kinds(said, answers), "rewrite docs/statements.md"

@@ -1,6 +1,6 @@
 """The classes of the plan file, version 3, the source of its published schema, and its error.
 
-docs/plan-files.md explains the fields. Unknown fields are refused: a file is only for the engine version that wrote it.
+docs/ci.md explains the fields. Unknown fields are refused: a file is only for the engine version that wrote it.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ from delta_engine.validation.rules import Problem, SomeModel, model_refusal, nam
 
 @dataclass(frozen=True, slots=True)
 class SupportedFeatures:
-    """A model declares only what the environment's backend can do (docs/capabilities.md)."""
+    """A model declares only what the environment's backend can do (docs/backends.md)."""
 
     capabilities: Capabilities
 
@@ -116,7 +116,7 @@ def _undeclarable(
 
 @dataclass(frozen=True, slots=True)
 class SupportedChanges:
-    """A plan changes only what the environment's backend can change (docs/capabilities.md)."""
+    """A plan changes only what the environment's backend can change (docs/backends.md)."""
 
     capabilities: Capabilities
 

@@ -13,7 +13,7 @@ class ValueFacet:
     """A facet of one value.
 
     Args:
-        clause: the clause of ALTER TABLE and ALTER SCHEMA, as docs/capabilities.md has it.
+        clause: the clause of ALTER TABLE and ALTER SCHEMA, as docs/statements.md has it.
         parse: returns the value of the clause; None where another clause comes next.
         describe: returns the value as descriptions have it.
     """
