@@ -89,10 +89,11 @@ def _differing(comparison: Comparison) -> Iterator[ColumnComment]:
         for pair in comparison.fields
         if pair.desired and pair.observed
     ]
-    declared = {column.key: column.comment for column in comparison.desired.columns if comparison.converted}
+    converted = comparison.converted
+    declared = {column.key: column.comment for column in comparison.desired.columns} if converted else {}
     carried = [
         (conversion.desired.name, (), declared[conversion.desired.key], conversion.desired.comment)
-        for conversion in comparison.converted
+        for conversion in converted
     ]
     for name, path, desired, observed in (*columns, *fields, *carried):
         if desired == observed:
