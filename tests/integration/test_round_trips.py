@@ -218,10 +218,11 @@ def test_a_table_that_goes_while_it_is_read_is_refused_with_the_error_of_the_pla
 def test_a_schema_by_name_is_created_when_allowed(spark: SparkSession) -> None:
     model = Table("spark_catalog", "made", "t", [Column("id", "int")], comment="first")
     engine = engine_over(catalog_backend(spark))
-    assert [str(refusal) for refusal in plan_unlocked(engine, [model]).refusals] == [
-        "schema spark_catalog.made does not exist or is not visible to you. Create it, correct the models, "
-        "or set policy.create_schemas: true."
-    ]
+    (refusal,) = plan_unlocked(engine, [model]).refusals
+    assert (refusal.securable, refusal.location) == ("schema spark_catalog.made", model.declared_at)
+    assert refusal.message == (
+        "it does not exist or is not visible to you. Create it, correct the models, or set policy.create_schemas: true."
+    )
     try:
         apply_anyway(engine, model)
         assert not engine.plan_tables([model])

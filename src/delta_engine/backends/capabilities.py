@@ -242,6 +242,7 @@ class RuntimeFeature(Enum):
     POLICIES = "policies (ABAC)"
     FUNCTION_TAGS = "tags of functions"
     VIEW_COLUMN_COMMENTS = "comments of the columns of views"
+    AUTOMATIC_CLUSTERING = "automatic clustering"
 
 
 LEAST_RUNTIMES: Mapping[RuntimeFeature, tuple[int, int]] = MappingProxyType(
@@ -253,10 +254,11 @@ LEAST_RUNTIMES: Mapping[RuntimeFeature, tuple[int, int]] = MappingProxyType(
         RuntimeFeature.POLICIES: (16, 4),
         RuntimeFeature.FUNCTION_TAGS: (18, 1),
         RuntimeFeature.VIEW_COLUMN_COMMENTS: (16, 1),
+        RuntimeFeature.AUTOMATIC_CLUSTERING: (15, 4),
     }
 )
 """The first runtime with each (Databricks Runtime 16.3 release notes; "CREATE POLICY"; "SET TAG"; "COMMENT ON";
-"Convert an external table to a managed Unity Catalog table"; "Type widening").
+"CLUSTER BY"; "Convert an external table to a managed Unity Catalog table"; "Type widening").
 """
 
 _NEWER_FEATURES = {
@@ -265,6 +267,7 @@ _NEWER_FEATURES = {
     Feature.POLICIES: LEAST_RUNTIMES[RuntimeFeature.POLICIES],
     Feature.FUNCTION_TAGS: LEAST_RUNTIMES[RuntimeFeature.FUNCTION_TAGS],
     Feature.VIEW_COLUMN_COMMENTS: LEAST_RUNTIMES[RuntimeFeature.VIEW_COLUMN_COMMENTS],
+    Feature.AUTOMATIC_CLUSTERING: LEAST_RUNTIMES[RuntimeFeature.AUTOMATIC_CLUSTERING],
 }
 
 _SERVERLESS = "client."

@@ -166,10 +166,13 @@ class TablePlanner:
             *tables,
             *(model for model in others if isinstance(model, Function | View)),
         ]
-        for parts in {(model.catalog_name.lower(), model.schema_name.lower()) for model in inside}:
-            schema = SchemaName(*parts)
+        first = {
+            SchemaName(model.catalog_name.lower(), model.schema_name.lower()): model.declared_at
+            for model in reversed(inside)
+        }
+        for schema, declared_at in first.items():
             if resource_key(schema) not in declared and _exists(schema, state) is False:
-                yield Create(Schema(*parts))
+                yield Create(Schema(*schema.parts, declared_at=declared_at))
         for model in others:
             yield from self._declared(model, state, records.get(resource_key(model.qualified_name)))
 

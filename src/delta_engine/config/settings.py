@@ -82,8 +82,9 @@ class SqlWarehouse(_Backend, kw_only=True, tag="databricks-warehouse"):
 
     Args:
         warehouse_id: the warehouse's id, as its page shows it.
-        profile: the login in `~/.databrickscfg`; None for databricks-sdk's default.
-        statement_timeout_seconds: the limit of a statement; None for the warehouse's limit.
+        profile: the login in `~/.databrickscfg`; by default that of databricks-sdk.
+        statement_timeout_seconds: how many seconds a statement may run before the engine cancels it; by default the
+            warehouse's limit.
         leave_out: features of models that this environment leaves out because its backend lacks them.
     """
 
@@ -150,7 +151,7 @@ class Configuration(msgspec.Struct):
         drift: the drift report.
         apply: how a run applies its plan.
         defaults: defaults of all models.
-        state_backend: the location of the deployment state and its lock.
+        state_backend: the location of the deployment state and its lock; by default `local` for `oss`, else required.
         owns: globs of the tables that are this project's, as `-t` has them; without it, all. Only those may be
             declared, and only those count as unmanaged.
         extends: the base of this file, relative to the file; its values hold where this file has none. Takes no

@@ -71,8 +71,9 @@ class _Lock(msgspec.Struct):
         table: the table in DynamoDB, whose key is the string `LockID`.
         region: the region of the table; by default that of the bucket.
         endpoint_url: a server other than AWS.
-        timeout_seconds: how long to wait for another run.
-        lease_seconds: how long the holder may be silent before the lease expires.
+        timeout_seconds: how long to wait for another run; by default 60, or one and a half leases.
+        lease_seconds: how long the holder may be silent before the lease expires; by default 30, or 120 for
+            `databricks`.
     """
 
     type: Literal["s3", "dynamodb"] | None = None
@@ -105,7 +106,11 @@ class _DatabricksBackend(msgspec.Struct, tag_field="type", tag="databricks"):
 
 
 class _HybridBackend(msgspec.Struct, tag_field="type", tag="hybrid"):
-    """A remote store, with a local copy for commands that only read."""
+    """A remote store, with a local copy for commands that only read.
+
+    Args:
+        remote: the store that decides: the keys of `s3` or `databricks`, with their `type`.
+    """
 
     remote: S3State | _Databricks
     local: _Local = msgspec.field(default_factory=_Local)

@@ -439,7 +439,9 @@ class NoUnallowedSchemas:
         """Refuse missing schemas without consent."""
         for schema in () if policy.create_schemas else plan.create_schemas:
             yield UnsafePlanError(
-                f"schema {schema.name} does not exist or is not visible to you",
+                "it does not exist or is not visible to you",
+                **subject(schema.name),
+                location=schema.declared_at,
                 way_out="Create it, correct the models, or set policy.create_schemas: true.",
             )
 

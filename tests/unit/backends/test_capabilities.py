@@ -103,16 +103,18 @@ def test_a_runtime_takes_several_columns_since_a_version(version: str, columns: 
 
 
 @pytest.mark.parametrize(
-    ("version", "can"),
+    ("feature", "version", "can"),
     [
-        *(("17.0", True), ("17.3.x-scala2.13", True), ("client.1.13", True)),
-        *(("16.4", False), ("15.4", False), ("", False)),
+        *((Feature.MANAGED_CONVERSION, new, True) for new in ("17.0", "17.3.x-scala2.13", "client.1.13")),
+        *((Feature.MANAGED_CONVERSION, old, False) for old in ("16.4", "15.4", "")),
+        *((Feature.AUTOMATIC_CLUSTERING, new, True) for new in ("15.4", "client.1.13")),
+        *((Feature.AUTOMATIC_CLUSTERING, old, False) for old in ("15.3", "")),
     ],
 )
-def test_a_runtime_makes_managed_tables_of_external_ones_since_a_version(version: str, can: bool) -> None:
-    refusal = on_runtime(version).refusal(Feature.MANAGED_CONVERSION, "dev")
+def test_a_runtime_has_a_feature_since_a_version(feature: Feature, version: str, can: bool) -> None:
+    refusal = on_runtime(version).refusal(feature, "dev")
     assert (refusal is None) is can
-    assert can or "Databricks Runtime 17.0" in str(refusal)
+    assert can or "it needs Databricks Runtime " in str(refusal)
 
 
 NO_FUNCTION = StatementError("no such function", sql="", error_class="UNRESOLVED_ROUTINE")

@@ -12,6 +12,7 @@ from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.capabilities import OPEN_SOURCE_CATALOG
 from delta_engine.compile.planner import TablePlanner
+from delta_engine.errors import SourceLocation
 from delta_engine.models import CheckConstraint, Column, QualifiedName, Schema, Table
 from delta_engine.report.json_documents import plan_document
 from delta_engine.state.states import ABSENT, CatalogState, TableState
@@ -31,6 +32,19 @@ def test_missing_schemas_are_created_in_order() -> None:
         Create(Schema("dev", "a")),
         Create(Schema("dev", "b")),
     )
+
+
+def test_a_missing_schema_stands_where_the_first_model_needs_it() -> None:
+    places = [SourceLocation("models.yml", line) for line in (3, 9)]
+    models = [
+        Table("dev", "a", f"t{place.line}", [Column("id", "int")], declared_at=place) for place in places
+    ]
+    state = CatalogState(
+        tables={model.qualified_name.key: ABSENT for model in models},
+        missing_schemas=frozenset({("dev", "a")}),
+    )
+    (created,) = TablePlanner().plan(models, state).create_schemas
+    assert created.declared_at == places[0]
 
 
 def test_the_same_input_gives_the_same_bytes_in_any_order() -> None:

@@ -16,6 +16,7 @@ from delta_engine.models.types import AtomicType, StructField
 from delta_engine.validation import plan_rules
 from tests.builders.models import ORDERS
 from tests.unit.validation.rule_cases.subjects import (
+    HERE,
     ID,
     PlanCase,
     aligned,
@@ -227,7 +228,7 @@ PLAN_CASES: list[PlanCase] = [
     ),
     (
         plan_rules.NoUnallowedSchemas(),
-        TablePlan((Create(Schema("dev", "silver")),)),
+        TablePlan((Create(Schema("dev", "silver", declared_at=HERE)),)),
         TablePlan(),
     ),
 ]
