@@ -12,7 +12,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError
-from delta_engine.models import Schema, Table
+from delta_engine.models import ForeignKey, QualifiedName, Schema, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.audits import Audit
 from delta_engine.state.effective_policies import EffectivePolicyReader
@@ -50,18 +50,25 @@ class Unreliable:
 
 
 class Catalog(FakeUnityCatalog):
-    """A catalog that also shows when a table was created. An unchanged table is read once."""
+    """A catalog that also shows when tables were created. Reads a table again if it or a foreign key to it changed."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._known: dict[str, tuple[object, Audit, TableState]] = {}
+        self._cached: dict[str, tuple[object, Audit, list[tuple[QualifiedName, ForeignKey]], TableState]] = {}
 
     def _read(self, key: str) -> TableState:
         stored, audit = self.tables.get(key), self.histories.audit(key)
-        cached = self._known.get(key)
-        if cached is None or cached[0] is not stored or cached[1] != audit:
-            cached = self._known[key] = (stored, audit, replace(super()._read(key), audit=audit))
-        return cached[2]
+        foreign_keys = [
+            (table.name, foreign_key)
+            for table in self.tables.values()
+            for foreign_key in table.state.foreign_keys
+            if foreign_key.references == key
+        ]
+        cached = self._cached.get(key)
+        if cached is None or cached[0] is not stored or cached[1:3] != (audit, foreign_keys):
+            state = replace(super()._read(key), audit=audit)
+            cached = self._cached[key] = (stored, audit, foreign_keys, state)
+        return cached[3]
 
 
 @dataclass

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from operator import methodcaller
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from delta_engine.cli.terminal import ExitCode
@@ -13,6 +15,9 @@ from delta_engine.state.function_states import FunctionState
 from tests.cases.ownership_ledger import parts_of
 from tests.fakes.unity_catalog.stored import Stored
 from tests.simulation.invariants import ALL, Changed, Invariant, Parts
+
+_PROJECT = f"{Path(__file__).parents[2]}{os.sep}"
+"""Left out of findings, so that they are the same in every clone."""
 
 if TYPE_CHECKING:
     from tests.simulation.processes import Process
@@ -45,7 +50,7 @@ class Judge:
     def find(self, invariant: str, text: str) -> None:
         """Note a broken invariant, and end the story."""
         if self.finding is None:
-            self.finding = Finding(invariant, text)
+            self.finding = Finding(invariant, text.replace(_PROJECT, ""))
             self._world.stage.tell(str(self.finding), by="judge")
             self._world.stage.stop()
 

@@ -138,11 +138,15 @@ class World:
             sql = BY_HAND_ON_FUNCTION[step.change].format(f=f"`dev`.`silver`.`{FUNCTION}`")
         else:
             sql = statement_by_hand(step.change, step.table, self._present_name(step.table))
+        self.run_by_hand(sql, f"{step.table}: {step.change}")
+
+    def run_by_hand(self, sql: str, why: str) -> None:
+        """Run a statement of a person, which the catalog may refuse."""
         try:
             self.run_sql(sql, None)
             self.stage.tell(f"runs {sql.replace('`dev`.`silver`.', '').replace('`', '')[:100]}")
         except StatementError as error:
-            self.stage.tell(f"tries to change {step.table} ({step.change}): {error.error_class}")
+            self.stage.tell(f"runs a statement ({why}), which is refused: {error.error_class}")
 
     def _present_name(self, name: str) -> str:
         """Return the present name of a table, which a model may have renamed."""
