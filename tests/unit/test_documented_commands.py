@@ -18,7 +18,7 @@ import pytest
 from delta_engine.cli.terminal import ExitCode
 from delta_engine.config.settings import Settings
 from delta_engine.orchestrate.backend import Backend, databricks_backend
-from tests.cases.documentation import PAGES, Block, blocks, console_steps, simple_commands
+from tests.cases.documentation import DOCS, PAGES, Block, blocks, console_steps, simple_commands
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.catalog_project import CONFIG
 from tests.projects.commandline import CommandLine
@@ -164,3 +164,23 @@ def run(delta_engine: CommandLine, arguments: Sequence[str], place: str) -> None
     asks = "There is no terminal to ask on" in done.stderr
     asks |= " declared already (" in done.stderr  # `import`: the example declares the tables of the pages
     assert done.code == ExitCode.DONE or asks, f"{place}: {shlex.join(arguments)}: {done.stderr}"
+
+
+def test_the_quick_start_needs_one_file_and_changes_nothing(
+    delta_engine: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    catalogs = Catalogs(monkeypatch)
+    catalogs.workspace.run("CREATE TABLE `dev`.`silver`.`orders` (`id` bigint COMMENT 'Order') USING delta")
+    before = [*catalogs.workspace.statements]
+    page = [*blocks(DOCS / "quick-start.md")]
+    (file,) = (block for block in page if block.title)
+    Path("conf").mkdir()
+    Path(file.title).write_text(file.text)
+    printed = [delta_engine(*arguments) for block in page for arguments in commands(block)]
+    assert [done.code for done in printed] == [ExitCode.DONE] * 3, [done.stderr for done in printed]
+    assert "dev: no changes (1 model)" in printed[1].stdout
+    model = Path("conf/models/silver/orders.yml")
+    model.write_text(model.read_text().replace("Order", "Order number"))
+    assert "column id comment: 'Order' → 'Order number'  [safe]" in delta_engine("-e", "dev", "plan").stdout
+    assert catalogs.workspace.statements == before
