@@ -3,62 +3,88 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import typer
 
 from delta_engine.cli.app import app
 
 PROGRAM = "delta-engine"
+_SHARED_BY: Final = 3
+"""The least number of commands whose equal option is explained once, for all of them."""
 
 
-def command_reference() -> str:
-    """Return a section for the common options, and one for each command."""
+class Option(NamedTuple):
+    """An option or argument as its help shows it."""
+
+    names: str
+    meaning: str
+
+    @property
+    def link(self) -> str:
+        """The shortest name, which the page explains elsewhere."""
+        return f"`{self.names.split(' ')[0].rstrip(',')}`"
+
+
+def command_reference() -> Mapping[str, str]:
+    """Return what the page about commands has of each command, by its name, and two tables of options."""
     group: Any = typer.main.get_command(app)
-    return "\n".join(_sections(group, ())) + "\n"
+    commands = dict(_commands(group, ()))
+    options = {name: _own_options(command, name) for name, command in commands.items()}
+    counts = Counter(option for own in options.values() for option in own)
+    shared = [option for option, count in counts.items() if count >= _SHARED_BY]
+    return {
+        "options of every command": _table(_options(group, _context(group, ""))),
+        "shared options": _table(shared),
+        **{name: _section(command, options[name], shared) for name, command in commands.items()},
+    }
 
 
-def _sections(command: Any, names: tuple[str, ...]) -> Iterator[str]:
-    context = command.context_class(command, info_name=" ".join((PROGRAM, *names)))
-    yield from _section(command, names, context)
-    for name, below in getattr(command, "commands", {}).items():
-        yield from _sections(below, (*names, name))
+def _commands(group: Any, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, (*names, name))
+        else:
+            yield " ".join((*names, name)), command
 
 
-def _section(command: Any, names: tuple[str, ...], context: Any) -> Iterator[str]:
-    yield from ("", f"## {' '.join(names) or 'Options of every command'}", "")
-    usage = command.get_usage(context).removeprefix("Usage: ")
-    yield from ("```text", re.sub(r"\s+", " ", usage), "```", "")
-    for paragraph in (command.help or "").split("\n\n"):
-        yield from (_escaped(paragraph), "")
-    yield from _parameters(command, context, names)
-    if command.epilog:
-        yield from ("```text", command.epilog, "```") if names else (_escaped(command.epilog),)
+def _context(command: Any, name: str) -> Any:
+    return command.context_class(command, info_name=f"{PROGRAM} {name}".strip())
 
 
-def _parameters(command: Any, context: Any, names: tuple[str, ...]) -> Iterator[str]:
+def _section(command: Any, options: Sequence[Option], shared: Sequence[Option]) -> str:
+    own = [option for option in options if option not in shared]
+    elsewhere = [option.link for option in options if option in shared]
+    parts = [
+        *(_escaped(paragraph) for paragraph in (command.help or "").split("\n\n")),
+        *([_table(own).rstrip()] if own else []),
+        *([f"[Shared options](#shared-options): {', '.join(elsewhere)}."] if elsewhere else []),
+        *([f"```text\n{command.epilog}\n```"] if command.epilog else []),
+    ]
+    return "\n" + "\n\n".join(parts) + "\n\n"
+
+
+def _own_options(command: Any, name: str) -> list[Option]:
+    return _options(command, _context(command, name), but=_OF_ALL)
+
+
+def _options(command: Any, context: Any, *, but: frozenset[str] = frozenset()) -> list[Option]:
     records = [
         parameter.get_help_record(context)
         for parameter in command.get_params(context)
-        if _is_own(parameter, names)
+        if "--help" not in parameter.opts and parameter.name not in but
     ]
-    if any(records):
-        yield from ("| option | meaning |", "| --- | --- |")
-        yield from (
-            f"| `{record[0].removesuffix(' <path>')}` | {_escaped(record[1])} |"
-            for record in records
-            if record
-        )
-        yield ""
+    return [Option(record[0].removesuffix(" <path>"), _escaped(record[1])) for record in records if record]
 
 
-def _is_own(parameter: Any, names: tuple[str, ...]) -> bool:
-    """Whether a parameter is described in this section: the options of every command have their own."""
-    return "--help" not in parameter.opts and not (names and parameter.name in _OF_ALL)
+_OF_ALL: Final = frozenset(parameter.name for parameter in typer.main.get_command(app).params)
 
 
-_OF_ALL = {parameter.name for parameter in typer.main.get_command(app).params}
+def _table(options: Sequence[Option]) -> str:
+    rows = (f"| `{option.names}` | {option.meaning} |\n" for option in options)
+    return "".join(("| option | meaning |\n| --- | --- |\n", *rows))
 
 
 def _escaped(text: str) -> str:

@@ -26,6 +26,7 @@ from delta_engine.tools.lint.house_rules import RULES, options_of, summary_of
 from delta_engine.validation.needed_rights import CALLED_FUNCTION, REFERENCED_TABLE, REQUIREMENTS
 from delta_engine.validation.validator import PlanValidator
 from scripts.command_reference import command_reference
+from scripts.configuration_reference import configuration_tables
 
 DOCS = Path(__file__).parents[1] / "docs"
 _END = "<!-- end -->"
@@ -46,8 +47,8 @@ def generated_tables() -> Mapping[str, Mapping[str, str]]:
             "runtimes": _runtimes_table(),
             "catalogs": _catalogs_table(),
         },
-        "command-reference.md": {"commands": command_reference()},
-        "lint.md": {"lint": _house_rules_table()},
+        "commands.md": command_reference(),
+        "configuration.md": configuration_tables(),
         "models.md": {
             **{word: _keys(fields) for word, fields in FIELDS.items()},
             "column": _keys(COLUMN_FIELDS),
@@ -59,7 +60,9 @@ def generated_tables() -> Mapping[str, Mapping[str, str]]:
             ),
             "models": _rules_table("models"),
             "plans": _rules_table("plans"),
+            "lint": _house_rules_table(),
         },
+        "statements.md": {"how features change": _changes_table()},
     }
 
 
@@ -93,8 +96,11 @@ def _rights_table() -> str:
     requirements = [requirement for requirement in (*whole, *REQUIREMENTS.values()) if requirement]
     requirements += [requirement.of_schemas for requirement in requirements if requirement.of_schemas]
     requirements += [REFERENCED_TABLE, CALLED_FUNCTION]
-    rows = ((f"`{each.statement}`", each.demands, each.source) for each in requirements)
-    return table(("statement", "needs", "says"), rows)
+    statements: dict[str, list[str]] = {}
+    for requirement in requirements:
+        statements.setdefault(requirement.demands, []).append(f"`{requirement.statement}`")
+    rows = ((demands, ", ".join(named)) for demands, named in statements.items())
+    return table(("right", "statements that need it"), rows)
 
 
 def _rules_table(judges: str) -> str:
@@ -137,16 +143,25 @@ def _default(facet: Facet[Any, Any, Any]) -> str:
     return "`[]`"
 
 
+_YES: Final = "yes"
 _BACKENDS = (DATABRICKS_SPARK, DATABRICKS, OPEN_SOURCE, OPEN_SOURCE_CATALOG)
 
 
 def _features_table() -> str:
-    head = ("what", "how it changes", *(backend.name for backend in _BACKENDS))
-    rows = (
-        (feature.value, HOW_FEATURES_CHANGE[feature], *(_answer(backend, feature) for backend in _BACKENDS))
-        for feature in Feature
+    """Return the features that not every backend has; the others are in a row of their own."""
+    answers = {feature: [_answer(backend, feature) for backend in _BACKENDS] for feature in Feature}
+    differing = {feature: row for feature, row in answers.items() if {*row} != {_YES}}
+    everywhere = ", ".join(feature.value for feature in answers if feature not in differing)
+    rows = [(feature.value, *row) for feature, row in differing.items()]
+    return table(
+        ("what", *(backend.name for backend in _BACKENDS)), [*rows, (everywhere, *[_YES] * len(_BACKENDS))]
     )
-    return table(head, rows)
+
+
+def _changes_table() -> str:
+    return table(
+        ("what", "how it changes"), ((feature.value, HOW_FEATURES_CHANGE[feature]) for feature in Feature)
+    )
 
 
 def _runtimes_table() -> str:
@@ -156,7 +171,7 @@ def _runtimes_table() -> str:
 
 def _catalogs_table() -> str:
     rows = (
-        (f"`{name}`", "; ".join(f"{feature.value}: {reason}" for feature, reason in refused.items()))
+        (f"`{name}`", ", ".join(feature.value for feature in refused))
         for name, refused in REFUSED_BY_CLASS.items()
     )
     return table(("class", "refuses"), rows)
@@ -164,10 +179,9 @@ def _catalogs_table() -> str:
 
 def _answer(capabilities: Capabilities, feature: Feature) -> str:
     if feature in capabilities.refused:
-        which = "new ones refused" if feature in NEEDED_TO_CREATE else "refused"
-        return f"{which}: {capabilities.refused[feature]}"
+        return "existing ones" if feature in NEEDED_TO_CREATE else "no"
     equivalent = capabilities.equivalents.get(feature)
-    return f"yes: {equivalent}" if equivalent else "yes"
+    return f"{_YES}, {equivalent}" if equivalent else _YES
 
 
 if __name__ == "__main__":
