@@ -74,6 +74,7 @@ def test_the_wheel(wheel: Path, tmp_path: Path) -> None:
         ("config", "configuration-v1"),
         ("policy", "drift-policy-v1"),
         ("consents", "consents-v1"),
+        ("lint", "house-rules-v1"),
     ):
         schema = ROOT / "docs" / "schemas" / f"{published}.json"
         assert (made / "conf" / "schemas" / f"{name}.json").read_bytes() == schema.read_bytes()

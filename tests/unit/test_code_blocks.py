@@ -54,8 +54,8 @@ def schema(name: str) -> Draft7Validator:
     return Draft7Validator(json.loads((DOCS / "schemas" / f"{name}.json").read_text("utf-8")))
 
 
-MODEL_FILE, CONFIGURATION, DRIFT_POLICY, CONSENTS = map(
-    schema, ("model-file-v1", "configuration-v1", "drift-policy-v1", "consents-v1")
+MODEL_FILE, CONFIGURATION, DRIFT_POLICY, CONSENTS, HOUSE_RULES = map(
+    schema, ("model-file-v1", "configuration-v1", "drift-policy-v1", "consents-v1", "house-rules-v1")
 )
 TABLE = {
     "catalog": "dev",
@@ -83,7 +83,9 @@ def check_yaml(block: Block) -> None:
     elif "consents" in keys:
         CONSENTS.validate(content)
     elif "preset" in keys:
-        assert house_rules_of(parse_document(block.text, block.place), DOCS).rules
+        document = parse_document(block.text, block.place)
+        assert house_rules_of(document, DOCS).rules
+        HOUSE_RULES.validate(json.loads(json.dumps(document.value, default=str)))
     elif keys == {"own_rules"}:
         assert ":" in content["own_rules"][0]  # tests/unit/cli/test_lint.py loads some
     elif keys <= CONFIGURATION_KEYS:

@@ -305,8 +305,8 @@ def schema(
     name: Annotated[
         str,
         argument(
-            "model|config|policy|consents",
-            "Of model files, of configurations, of the drift policy, or of consents.",
+            "model|config|policy|consents|lint",
+            "Of model files, of configurations, of the drift policy, of consents, or of house rules.",
         ),
     ],
 ) -> None:

@@ -90,13 +90,13 @@ def lint_models(
         is_recommended: whether the recommended rules judge instead of those of the file.
     """
     from delta_engine.config.conf_folder import LINT_FILE
+    from delta_engine.config.lint import Severity
     from delta_engine.orchestrate.project import load_project
     from delta_engine.telemetry.context import utc_now
     from delta_engine.tools.lint.house_rules import load_house_rules
     from delta_engine.tools.lint.house_rules import recommended as recommended_rules
     from delta_engine.tools.lint.linter import lint as judge
     from delta_engine.tools.lint.report import lint_document, lint_lines, lint_summary
-    from delta_engine.tools.lint.rule import Severity
 
     conf_dir, environment = context.place()
     least = choice("--fail-on", fail_on, Severity) if fail_on else None

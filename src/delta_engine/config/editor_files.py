@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from delta_engine.config.conf_folder import CONSENTS_FILE, CONSENTS_FOLDER, DRIFT_POLICY_FILE
+from delta_engine.config.conf_folder import CONSENTS_FILE, CONSENTS_FOLDER, DRIFT_POLICY_FILE, LINT_FILE
 from delta_engine.config.editor_schemas import EDITOR_SCHEMAS, editor_schema
 
 _FOLDER: Final = "schemas"
@@ -29,6 +29,7 @@ def editor_files(conf_dir: str, environments: Iterable[str]) -> dict[str, str]:
         "config": [f"{conf_dir}/{name}.yml" for name in environments],
         "policy": [f"{conf_dir}/{DRIFT_POLICY_FILE}"],
         "consents": [f"{conf_dir}/{CONSENTS_FILE}", f"{conf_dir}/{CONSENTS_FOLDER}/*.yml"],
+        "lint": [f"{conf_dir}/{LINT_FILE}"],
     }
     globs = {f"./{conf_dir}/{_FOLDER}/{name}.json": files for name, files in checked.items()}
     return {**schemas, VS_CODE_SETTINGS: json.dumps({"yaml.schemas": globs}, indent=2) + "\n"}

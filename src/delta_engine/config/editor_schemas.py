@@ -1,4 +1,4 @@
-"""JSON schemas for editors: of model files, of configurations, of the drift policy and of consents.
+"""JSON schemas for editors: of model files, of configurations, of the drift policy, of consents and of house rules.
 
 They derive from what the readers read: the facets of models, and the shapes of configurations. A schema sees keys,
 types and fixed values. Rules, variables and types inside types are left to `delta-engine validate`.
@@ -17,6 +17,7 @@ from delta_engine.aspects.facet import REQUIRED, Facet
 from delta_engine.config.consents import ConsentsDocument
 from delta_engine.config.extended import EXTENDS
 from delta_engine.config.json_schema import describe
+from delta_engine.config.lint import LintDocument
 from delta_engine.config.model_text import COLUMN_FIELDS, FIELDS, LISTS, Fields, alternatives
 from delta_engine.config.policies import DriftPolicyDocument
 from delta_engine.config.settings import Configuration
@@ -175,5 +176,6 @@ EDITOR_SCHEMAS: Final[Mapping[str, Callable[[], _Schema]]] = {
     "config": _configuration_schema,
     "policy": lambda: _shape_schema("drift-policy", "Delta Engine drift policy", DriftPolicyDocument),
     "consents": lambda: _shape_schema("consents", "Delta Engine consents", ConsentsDocument),
+    "lint": lambda: _shape_schema("house-rules", "Delta Engine house rules", LintDocument),
 }
 """What makes each schema, by the name that `delta-engine schema` takes."""

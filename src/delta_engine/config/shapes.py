@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from enum import Enum
 from functools import cache
-from typing import Any, TypeAlias, TypeGuard, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, TypeAlias, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -44,10 +44,20 @@ def problems(value: object, shape: object, *, is_part: bool = False) -> Iterator
 def _problems(value: object, types: Sequence[object], path: Path, is_part: bool) -> Iterator[ShapeProblem]:
     misfits = [*(_unknown_keys(value, types, path) or (() if is_part else _missing_keys(value, types, path)))]
     for step, part in _parts(value):
-        inner = _types_inside(types, step, list if isinstance(value, list) else dict)
+        inner = _types_inside(types, step, _LISTS if isinstance(value, list) else (dict,))
         is_whole = isinstance(value, list) or not is_part
         misfits += _problems(part, inner, (*path, step), not is_whole) if inner else ()
     yield from misfits or (() if is_part and _may_grow(value, types) else _mismatch(value, types, path))
+
+
+def problem_of(error: msgspec.ValidationError) -> ShapeProblem:
+    """Return what msgspec says of data that has no other shape, in the words of `problems`."""
+    reason, _, place = str(error).partition(" - at `$")
+    steps = _STEP.findall(place.partition("[...]")[0])
+    return _problem(tuple(int(number) if number else key for key, number in steps), *_type_error(reason, ()))
+
+
+_STEP: Final = re.compile(r"\.([^.\[`]+)|\[(\d+)\]")
 
 
 def _may_grow(value: object, types: Sequence[object]) -> bool:
@@ -178,7 +188,7 @@ def _keys(types: tuple[object, ...]) -> _Keys | None:
     }
     by_key = {key: _keys(tuple(_types_inside(types, key))) for key in keys}
     each = tuple(
-        get_args(member)[-1] for kind in types for member in _flat(kind) if get_origin(member) in (list, dict)
+        _of_each(member) for kind in types for member in _flat(kind) if get_origin(member) in (*_LISTS, dict)
     )
     of_each = _keys(each) if each else None
     if not keys and of_each is None:
@@ -195,17 +205,29 @@ def _keys(types: tuple[object, ...]) -> _Keys | None:
 
 def _flat(annotation: object) -> list[object]:
     """Return the members of a union or a `Literal`, or the annotation alone."""
-    if get_origin(annotation) in (list, dict) or not get_args(annotation):
+    if get_origin(annotation) in (*_LISTS, dict) or not get_args(annotation):
         return [annotation]
     return [member for part in get_args(annotation) for member in _flat(part)]
 
 
-def _types_inside(types: Iterable[object], step: str | int, collection: type = dict) -> list[object]:
+_LISTS: Final = (list, tuple)
+"""What has items: `list[X]` and `tuple[X, ...]`."""
+
+
+def _of_each(collection: object) -> object:
+    """Return the type of the items of a list, or of the values of a mapping."""
+    *others, last = get_args(collection)
+    return others[0] if last is ... else last
+
+
+def _types_inside(
+    types: Iterable[object], step: str | int, collections: Sequence[type] = (dict,)
+) -> list[object]:
     """Return the types of a part of data, under a key of a mapping or at a position of a list."""
     part_types: list[object] = []
     for member in (inner for annotation in types for inner in _flat(annotation)):
-        if get_origin(member) is collection:
-            part_types.append(get_args(member)[-1])
+        if get_origin(member) in collections:
+            part_types.append(_of_each(member))
         elif is_class(member) and str(step) in keys_of(member):
             part_types.append(keys_of(member)[str(step)])
     return part_types
@@ -260,6 +282,7 @@ def _choices(types: Iterable[object]) -> list[str]:
 _MISMATCH = re.compile(
     r"Expected `(?P<wanted>[^`]+)`(?P<bound>(?: of length)? [<>=]+ \S+)?(?:, got `(?P<found>[^`]+)`)?"
 )
+_MISSING = re.compile(r"Object missing required field `(?P<key>[^`]+)`")
 _NO_CHOICE = re.compile(r"Invalid (?:enum )?value (?P<found>.+)")
 
 _NO_DATE = "Invalid RFC3339 encoded date"
@@ -287,6 +310,8 @@ def _type_error(problem: str, choices: Sequence[str]) -> tuple[str, str]:
         close = difflib.get_close_matches(no_choice["found"].strip("'"), choices, n=1)
         way_out = f"Did you mean {close[0]!r}?" if close else ""
         return f"{no_choice['found']} is not one of: {', '.join(choices)}", way_out
+    if missing := _MISSING.fullmatch(problem):
+        return f"the key {missing['key']!r} is missing", "Write it."
     if problem == _NO_DATE:
         return "a date is wanted", "Write a date such as 2026-12-31."
     mismatch = _MISMATCH.fullmatch(problem)

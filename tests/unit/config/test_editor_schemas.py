@@ -27,6 +27,7 @@ PUBLISHED = {
     "config": "configuration-v1",
     "policy": "drift-policy-v1",
     "consents": "consents-v1",
+    "lint": "house-rules-v1",
 }
 NAMES = {
     "dev.yml": "config",
@@ -114,6 +115,24 @@ COMPLETE = "environment: dev\nbackend: {type: oss}\nmodels: {}\n"
 )
 def test_only_a_configuration_that_extends_another_may_lack_keys(text: str, is_taken: bool) -> None:
     assert (complaints("config", text) == []) == is_taken
+
+
+@pytest.mark.parametrize(
+    ("text", "is_taken"),
+    [
+        ("preset: recommended\nfail_on: note\n", True),
+        ("rules: {Owners: true, Mine: {severity: error, word: x}, MoneyTypes: off}\n", True),
+        ("own_rules: ['conf.rules:Mine']\n", True),
+        ("suppressions: [{rules: [Owners], on: ['*'], reason: old, expires: 2999-01-01}]\n", True),
+        ("preset: strict\n", False),
+        ("rules: {Owners: fatal}\n", False),
+        ("suppressions: [{rules: [Owners], on: ['*'], reason: old}]\n", False),
+        ("suppressions: [{rules: [Owners], on: ['*'], reason: ' ', expires: 2999-01-01}]\n", False),
+        ("rule: {}\n", False),
+    ],
+)
+def test_house_rules(text: str, is_taken: bool) -> None:
+    assert (complaints("lint", text) == []) == is_taken
 
 
 def test_every_key_and_definition_is_described() -> None:

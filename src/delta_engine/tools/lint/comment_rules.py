@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
+from delta_engine.actions.policy import matches_glob
 from delta_engine.models import Function, Schema, Securable, Table, View
 from delta_engine.tools.lint.rule import AnyColumn, Finding, RuleOfKind, columns_of, finding
 
@@ -79,6 +79,6 @@ class Owners(RuleOfKind[Table | View | Schema]):
         """Yield a missing owner, or another one."""
         if not model.owner:
             yield finding(model, "it has no declared owner", "Declare `owner`, a group.")
-        elif not any(fnmatchcase(model.owner, glob) for glob in self.allowed):
+        elif not any(matches_glob(model.owner, glob) for glob in self.allowed):
             fix = f"Declare one of {', '.join(self.allowed)}."
             yield finding(model, f"{model.owner!r} may not own it", fix)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 import msgspec
 
+from delta_engine.actions.policy import matches_glob
 from delta_engine.models import Function, Securable, Table, View
 from delta_engine.tools.lint.rule import Finding, HouseRule, RuleOfKind, columns_of, finding
 
@@ -57,7 +57,7 @@ class PersonalGrants(HouseRule):
 
     Args:
         people: globs of the names of people.
-        except_people: names that may have rights.
+        except_people: globs of those that may have rights.
     """
 
     is_recommended: ClassVar[bool] = True
@@ -68,8 +68,8 @@ class PersonalGrants(HouseRule):
         """Yield grants to people."""
         for model in models:
             for principal in getattr(model, "grants", {}):
-                is_person = any(fnmatchcase(principal, glob) for glob in self.people)
-                if is_person and principal not in self.except_people:
+                is_person = any(matches_glob(principal, glob) for glob in self.people)
+                if is_person and not any(matches_glob(principal, glob) for glob in self.except_people):
                     fix = "Grant it to a group."
                     yield finding(model, f"{principal} has rights as a person", fix)
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
-
-import msgspec
+from typing import Final
 
 from delta_engine.config.conf_folder import LINT_FILE
+from delta_engine.config.lint import LintDocument, Severity, Suppression
 from delta_engine.config.loading import load_reference
 from delta_engine.config.yaml_documents import Document, read_document
 from delta_engine.errors import SourceLocation, unknown
 from delta_engine.tools.lint import comment_rules, governance_rules, layout_rules, name_rules, type_rules
-from delta_engine.tools.lint.rule import HouseRule, Severity
+from delta_engine.tools.lint.rule import HouseRule
 
 RULES: Final[Mapping[str, type[HouseRule]]] = {
     rule.__name__: rule
@@ -26,43 +24,6 @@ RULES: Final[Mapping[str, type[HouseRule]]] = {
     if not rule.__name__.startswith("_")
 }
 """The engine's house rules by name."""
-
-
-class Suppression(msgspec.Struct, frozen=True):
-    """Findings that a team accepts for a time.
-
-    Args:
-        rules: the names of rules.
-        on: globs of the tables and other securables.
-        reason: why; whoever reads the file later needs it.
-        expires: the last day; the findings come back after it.
-    """
-
-    rules: tuple[str, ...]
-    on: tuple[str, ...]
-    reason: str
-    expires: date
-
-
-_RuleEntry: TypeAlias = bool | str | dict[str, Any]
-
-
-class LintDocument(msgspec.Struct):
-    """The house rules of a project, `conf/lint.yml`.
-
-    Args:
-        preset: `recommended` switches the recommended rules on; without it, only the named rules are on.
-        fail_on: the least severity with which `lint` ends with exit code 2.
-        rules: by name: false, true, a severity, or the options of the rule.
-        own_rules: classes of the project, `module:ClassName`.
-        suppressions: findings that are accepted for a time.
-    """
-
-    preset: Literal["recommended"] | None = None
-    fail_on: Severity = Severity.WARNING
-    rules: dict[str, _RuleEntry] = msgspec.field(default_factory=dict)
-    own_rules: tuple[str, ...] = ()
-    suppressions: tuple[Suppression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from typing import Annotated, ClassVar, Final
 
 import msgspec
 
+from delta_engine.config.lint import Severity
 from delta_engine.models import Securable, Table
 from delta_engine.sql.text import shown_type
-from delta_engine.tools.lint.rule import Finding, HouseRule, RuleOfKind, Severity, finding
+from delta_engine.tools.lint.rule import Finding, HouseRule, RuleOfKind, finding
 
 _LEADING: Final = 32
 """The columns that Delta collects statistics of (docs: "Data skipping", `delta.dataSkippingNumIndexedCols`)."""

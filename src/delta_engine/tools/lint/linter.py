@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from delta_engine.actions.policy import matches_any
+from delta_engine.config.lint import Severity, Suppression
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import Securable
-from delta_engine.tools.lint.house_rules import HouseRules, Suppression
-from delta_engine.tools.lint.rule import Finding, HouseRule, Severity
+from delta_engine.tools.lint.house_rules import HouseRules
+from delta_engine.tools.lint.rule import Finding, HouseRule
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
+from delta_engine.config.lint import Severity
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, visible
 from delta_engine.tools.lint.linter import LintReport
-from delta_engine.tools.lint.rule import Finding, Severity
+from delta_engine.tools.lint.rule import Finding
 
 _FORMAT = "delta-engine/lint"
 _VERSION = 1

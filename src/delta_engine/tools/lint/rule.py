@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum, unique
 from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
+from delta_engine.config.lint import Severity
 from delta_engine.errors import SourceLocation
 from delta_engine.models import Column, Securable, Table, View
 from delta_engine.models.functions import Parameter
@@ -21,20 +21,6 @@ from delta_engine.models.views import ViewColumn
 Model = TypeVar("Model", bound=Securable)
 
 AnyColumn = Column | ViewColumn | Parameter
-
-
-@unique
-class Severity(Enum):
-    """How severe a finding is, the most severe first."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
-
-    def reaches(self, least: Severity) -> bool:
-        """Whether it is at least as severe as another one."""
-        severities = [*Severity]
-        return severities.index(self) <= severities.index(least)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from delta_engine.config.lint import Severity, Suppression
 from delta_engine.errors import SourceLocation
 from delta_engine.models import (
     Column,
@@ -20,9 +21,9 @@ from delta_engine.models import (
     View,
     ViewColumn,
 )
-from delta_engine.tools.lint.house_rules import RULES, HouseRules, Suppression, options_of, recommended
+from delta_engine.tools.lint.house_rules import RULES, HouseRules, options_of, recommended
 from delta_engine.tools.lint.linter import lint
-from delta_engine.tools.lint.rule import HouseRule, Severity
+from delta_engine.tools.lint.rule import HouseRule
 from tests.builders.models import orders
 
 TODAY = date(2026, 7, 1)
@@ -173,9 +174,10 @@ CASES: dict[str, tuple[str, dict[str, Any], tuple[Securable, ...], tuple[Securab
         (orders(tags={"pii": "maybe"}), customers(Column("a", "int", tags={"pii": ""}))),
         (orders(Column("a", "int", tags={"pii": "yes", "other": "x"})),),
     ),
+    "an owner in other letters": ("Owners", {"allowed": ["Team-*"]}, (orders(owner="jo"),), (orders(owner="TEAM-A"),)),
     "a person": (
         "PersonalGrants",
-        {"except_people": ["admin@example.com"]},
+        {"people": ["*@Example.com"], "except_people": ["ADMIN@*"]},
         (orders(grants={"jo@example.com": ["SELECT"]}),),
         (orders(grants={"analysts": ["SELECT"], "admin@example.com": ["SELECT"]}),),
     ),
