@@ -105,9 +105,14 @@ def test_github_gives_each_job_the_least() -> None:
 @pytest.mark.parametrize(
     "path", [FOLDER / "github-actions.yml", FOLDER / "monorepo" / "workflows" / "plan.yml"]
 )
-def test_github_comments_a_refused_plan_as_well(path: Path) -> None:
-    comment = next(step for _, step in steps(read(path)) if step.get("name") == "Comment")
-    assert comment["if"].startswith("${{ !cancelled() && steps.plan.outcome != 'skipped'")
+def test_github_shows_refusals_and_comments_failed_runs_as_well(path: Path) -> None:
+    by_name = {step.get("name"): step for _, step in steps(read(path))}
+    assert by_name["Comment"]["if"].startswith("${{ !cancelled()")
+    assert "plan.outcome" not in by_name["Comment"]["if"]
+    assert "--sarif refusals.sarif" in by_name["Plan"]["run"]
+    assert by_name["Refusals"]["with"]["sarif_file"] == "refusals.sarif"
+    (job,) = [job for job in read(path)["jobs"].values() if "pull-requests" in job.get("permissions", {})]
+    assert job["permissions"]["security-events"] == "write"
 
 
 def test_azure_hands_its_token_to_those_steps_that_log_in() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from delta_engine.tools.pull_requests.markdown import MARKER
 from tests.bundle.bundle_files import read
 from tests.bundle.test_recipes import COMMAND, RECIPES, steps
 from tests.conftest import ORDERS
@@ -106,6 +107,76 @@ def test_azure_has_one_comment_that_each_plan_replaces(tmp_path: Path) -> None:
             (tmp_path / "plan.md").write_text(text, "utf-8")
             subprocess.run(["bash", "-e", "-c", script], env=os.environ | variables, cwd=tmp_path, check=True)
             assert comments == [text]
+        (tmp_path / "plan.md").unlink()  # the checks before the plan failed
+        subprocess.run(["bash", "-e", "-c", script], env=os.environ | variables, cwd=tmp_path, check=True)
+        assert comments == [NO_PLAN]
+
+
+NO_PLAN = f"{MARKER}\n### No plan\n\nThis run failed before it could plan. Its log says why.\n"
+GH = """\
+#!{python}
+import json, sys
+from pathlib import Path
+
+api, *arguments = sys.argv[1:]
+assert api == "api", api
+file = Path("comments.json")
+comments = json.loads(file.read_text())
+if "--jq" in arguments:
+    assert arguments[0] == "repos/o/r/issues/12/comments" and "--paginate" in arguments
+    assert arguments[arguments.index("--jq") + 1] == {chooses!r}
+    ours = [number for number, (login, body) in enumerate(comments)
+            if login == "github-actions[bot]" and body.startswith({marker!r})]
+    for number in ours:
+        print(f"https://api.github.com/repos/o/r/issues/comments/{{number}}")
+else:
+    silent, method, verb, target, field, body = arguments
+    assert (silent, method, field) == ("--silent", "--method", "-F"), arguments
+    text = Path(body.removeprefix("body=@")).read_text("utf-8")
+    if verb == "POST":
+        assert target == "repos/o/r/issues/12/comments"
+        comments.append(["github-actions[bot]", text])
+    else:
+        comments[int(target.rpartition("/")[2])][1] = text
+    file.write_text(json.dumps(comments))
+"""
+CHOOSES = f'.[] | select(.user.login == "github-actions[bot]" and (.body | startswith("{MARKER}"))) | .url'
+
+
+@pytest.mark.parametrize("workflow", ["github-actions.yml", "monorepo/workflows/plan.yml"])
+def test_github_replaces_the_comment_with_the_marker_and_no_other(workflow: str, tmp_path: Path) -> None:
+    recipe = read(RECIPES[0].parent / workflow)
+    (step,) = [step for _, step in steps(recipe) if step.get("name") == "Comment"]
+    gh = tmp_path / "bin" / "gh"
+    gh.parent.mkdir()
+    gh.write_text(GH.format(python=sys.executable, chooses=CHOOSES, marker=MARKER))
+    gh.chmod(0o755)
+    own = {name: text for name, text in step["env"].items() if name != "GH_TOKEN"}
+    variables = {
+        **own,
+        "COMMENTS": own["COMMENTS"]
+        .replace("${{ github.repository }}", "o/r")
+        .replace("${{ github.event.pull_request.number }}", "12"),
+        "PATH": f"{gh.parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    others = [["jo", f"{MARKER}\nquoted"], ["github-actions[bot]", "coverage: 90 %"]]
+    (tmp_path / "comments.json").write_text(json.dumps(others))
+
+    def comments_after(text: str) -> list[list[str]]:
+        if text:
+            (tmp_path / "plan.md").write_text(text, "utf-8")
+        subprocess.run(
+            ["bash", "-e", "-c", step["run"]], env=os.environ | variables, cwd=tmp_path, check=True
+        )
+        (tmp_path / "plan.md").unlink()
+        posted: list[list[str]] = json.loads((tmp_path / "comments.json").read_text())
+        return posted
+
+    for text in (f"{MARKER}\nfirst", f"{MARKER}\nzweite Fassung: ä"):
+        assert comments_after(text) == [*others, ["github-actions[bot]", text]]
+    late = ["github-actions[bot]", "a later comment of another workflow"]
+    (tmp_path / "comments.json").write_text(json.dumps([*others, ["github-actions[bot]", text], late]))
+    assert comments_after("") == [*others, ["github-actions[bot]", NO_PLAN], late]
 
 
 def _command_line(folder: Path) -> Path:

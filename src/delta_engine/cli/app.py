@@ -121,7 +121,7 @@ def validate(ctx: typer.Context, table: Tables = None, sarif: Sarif = None) -> N
     from delta_engine.cli.validate_command import validate_models
 
     work = writing_refusals(lambda project: validate_models(project, table or ()), sarif)
-    run_in_projects(ctx.obj, work, files={"--sarif": sarif})
+    run_in_projects(ctx.obj, work)
 
 
 app.command(epilog=LINT_EPILOG)(lint)
@@ -249,7 +249,7 @@ def plan(
         writing_refusals(work, sarif),
         form,
         changed_since=changed_since,
-        files={"--out": out, "--sarif": sarif},
+        files={"--out": out},
     )
 
 

@@ -128,11 +128,10 @@ def _sarif(report: LintReport, house: HouseRules, conf_file: Path) -> str:
     from delta_engine.tools.pull_requests.sarif import Result, sarif
 
     results = [
-        Result(finding.rule, finding.severity.value, finding.text, finding.subject, finding.location)
-        for finding in report.findings
+        Result(each.rule, each.severity.value, each.text, each.subject, conf_file, each.location)
+        for each in report.findings
     ]
-    texts = {type(rule).__name__: summary_of(type(rule)) for rule in house.rules}
-    return sarif(results, conf_file=conf_file, rules=texts)
+    return sarif(results, {type(rule).__name__: summary_of(type(rule)) for rule in house.rules})
 
 
 def _rule_lines() -> list[str]:

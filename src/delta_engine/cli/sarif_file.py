@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from delta_engine.cli.many_projects import Work, out_file
 from delta_engine.cli.terminal import Context, Ended
 from delta_engine.errors import InvalidCommandError, RefusedError
+
+if TYPE_CHECKING:
+    from delta_engine.tools.pull_requests.sarif import Result
 
 _START: Final = 200
 """The bytes at the start of a file that name the schema of SARIF."""
@@ -17,34 +20,44 @@ _START: Final = 200
 def writing_refusals(work: Work, path: Path | None) -> Work:
     """Return a command that writes its refusals too, none if it succeeds. One that fails otherwise writes no file.
 
+    Several projects write one file together, unless its name has the project.
+
     Args:
         path: of the file, which may be an earlier one of this kind; None writes nothing.
     """
     if path is None:
         return work
+    written: dict[Path, list[Result]] = {}
 
     def run(context: Context) -> Ended:
-        _refuse_other_file(out_file(path, context) or path)
+        file = out_file(path, context) or path
+        if file not in written:
+            _refuse_other_file(file)
         try:
             ended = work(context)
         except RefusedError as refused:
-            _write(refused.refusals, path, context)
+            add(file, refused.refusals, context)
             raise
-        _write((), path, context)
+        add(file, (), context)
         return ended
+
+    def add(file: Path, refusals: Sequence[RefusedError], context: Context) -> None:
+        from delta_engine.tools.pull_requests.sarif import refused_results
+
+        results = written.setdefault(file, [])
+        results += refused_results(refusals, _conf_file(context))
+        _write(file, results)
 
     return run
 
 
-def _write(refusals: Sequence[RefusedError], path: Path, context: Context) -> None:
+def _write(file: Path, results: Sequence[Result]) -> None:
     from delta_engine.cli.troubleshooting import sections
     from delta_engine.config.whole_files import write_atomically
-    from delta_engine.tools.pull_requests.sarif import refused_results, sarif
+    from delta_engine.tools.pull_requests.sarif import sarif
 
-    text = sarif(refused_results(refusals), conf_file=_conf_file(context), rules=sections())
-    file = out_file(path, context) or path
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, text.encode())
+    write_atomically(file, sarif(results, sections()).encode())
 
 
 def _conf_file(context: Context) -> Path:

@@ -16,6 +16,7 @@ from tests.projects.commandline import CommandLine
 CONFIG = (
     "environment: dev\nbackend: {type: oss}\nmodels: {yaml: [models.yml]}\nstate_backend: {type: local}\n"
 )
+CONF_FILE = Path("conf/dev.yml")
 GOOD = """\
 tables:
   - {catalog: dev, schema: silver, name: orders, columns: [{name: id, type: bigint}]}
@@ -71,7 +72,7 @@ def test_refusals_of_models_have_their_lines(project: Path, delta_engine: Comman
     results = results_in(project / "refusals.sarif")
     assert [place(each) for each in results] == [("my%20data/models.yml", 7), ("my%20data/models.yml", 11)]
     assert all(each["level"] == "error" for each in results)
-    assert len({each["partialFingerprints"]["deltaEngine/v1"] for each in results}) == len(results)
+    assert len({each["partialFingerprints"]["primaryLocationLineHash"] for each in results}) == len(results)
 
 
 def test_files_are_those_of_the_repository_from_any_folder(
@@ -100,8 +101,10 @@ def test_a_place_that_is_no_file_of_the_repository_is_part_of_the_message(
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "models.py"
     elsewhere.write_text("")
     for file in ("the catalog", str(elsewhere)):
-        result = Result("drift", "error", "it differs", "dev.silver.orders", SourceLocation(file, 7))
-        log = json.loads(sarif([result], conf_file=Path("conf/dev.yml"), rules={}))
+        result = Result(
+            "drift", "error", "it differs", "dev.silver.orders", CONF_FILE, SourceLocation(file, 7)
+        )
+        log = json.loads(sarif([result], {}))
         (shown,) = log["runs"][0]["results"]
         assert place(shown) == ("my%20data/conf/dev.yml", 1)
         assert shown["message"]["text"] == f"{file}:7: dev.silver.orders: it differs"
@@ -109,8 +112,8 @@ def test_a_place_that_is_no_file_of_the_repository_is_part_of_the_message(
 
 def test_descriptions_are_no_longer_than_github_takes(project: Path) -> None:
     topics = sections()
-    results = [Result(topic, "error", "it is wrong", "") for topic in topics]
-    log = json.loads(sarif(results, conf_file=Path("conf/dev.yml"), rules=topics))
+    results = [Result(topic, "error", "it is wrong", "", CONF_FILE) for topic in topics]
+    log = json.loads(sarif(results, topics))
     rules = log["runs"][0]["tool"]["driver"]["rules"]
     assert max(len(rule["fullDescription"]["text"]) for rule in rules) <= 1_024
     assert {rule["id"]: rule["help"]["text"] for rule in rules} == topics
@@ -138,22 +141,19 @@ def test_another_file_is_not_overwritten(project: Path, delta_engine: CommandLin
     assert "models.yml is no SARIF file, and would be overwritten. Name another file" in refused.stderr
 
 
-def test_several_projects_need_several_files(
+def test_several_projects_write_one_file_or_each_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine
 ) -> None:
-    for name in ("a", "b"):
+    for name in ("a", "b", "c"):
         (tmp_path / name / "conf").mkdir(parents=True)
         (tmp_path / name / "conf" / "dev.yml").write_text(CONFIG)
-        (tmp_path / name / "models.yml").write_text(GOOD)
+        (tmp_path / name / "models.yml").write_text(GOOD if name == "b" else BAD)
     monkeypatch.chdir(tmp_path)
-    refused = delta_engine("-e", "dev", "-p", "*", "validate", "--sarif", "x.sarif")
-    assert refused.code == 3
-    assert (
-        "each project would write x.sarif. Name it by project: --sarif plans/{project}.sarif."
-        in refused.stderr
-    )
-    assert delta_engine("-e", "dev", "-p", "*", "validate", "--sarif", "{project}.sarif").code == 0
-    assert results_in(tmp_path / "a.sarif") == results_in(tmp_path / "b.sarif") == []
-    (tmp_path / "b" / "models.yml").write_text(BAD)
+    assert delta_engine("-e", "dev", "-p", "*", "validate", "--sarif", "all.sarif").code == 3
+    shared = results_in(tmp_path / "all.sarif")
+    assert [place(result)[0] for result in shared] == ["a/models.yml"] * 2 + ["c/models.yml"] * 2
     assert delta_engine("-e", "dev", "-p", "*", "validate", "--sarif", "{project}.sarif").code == 3
-    assert place(results_in(tmp_path / "b.sarif")[0]) == ("b/models.yml", 7)
+    assert results_in(tmp_path / "b.sarif") == []
+    assert [*results_in(tmp_path / "a.sarif"), *results_in(tmp_path / "c.sarif")] == shared
+    assert delta_engine("-e", "dev", "-p", "b", "validate", "--sarif", "all.sarif").code == 0
+    assert results_in(tmp_path / "all.sarif") == []

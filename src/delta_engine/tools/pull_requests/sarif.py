@@ -2,7 +2,7 @@
 
 GitHub requires a location of every result, and a short description, a full description and a help text of every rule
 (docs.github.com, "SARIF support for code scanning"). A result without a file of the repository is shown at the
-environment's configuration.
+environment's configuration. GitHub recognizes a result again by `primaryLocationLineHash` alone.
 """
 
 from __future__ import annotations
@@ -40,16 +40,18 @@ class Result:
         rule: the name of the rule.
         level: error, warning or note.
         subject: the securable and column, which identify the result while lines move.
+        conf_file: the configuration of the environment, which is shown without a location.
     """
 
     rule: str
     level: str
     message: str
     subject: str
+    conf_file: Path
     location: SourceLocation | None = None
 
 
-def refused_results(refusals: Iterable[RefusedError]) -> list[Result]:
+def refused_results(refusals: Iterable[RefusedError], conf_file: Path) -> list[Result]:
     """Return refusals as results; the topic of each error is its rule."""
     return [
         Result(
@@ -57,17 +59,17 @@ def refused_results(refusals: Iterable[RefusedError]) -> list[Result]:
             "error",
             refusal.message,
             ".".join(filter(None, (refusal.table, refusal.securable, refusal.column))),
+            conf_file,
             refusal.location,
         )
         for refusal in refusals
     ]
 
 
-def sarif(results: Sequence[Result], *, conf_file: Path, rules: Mapping[str, str]) -> str:
+def sarif(results: Sequence[Result], rules: Mapping[str, str]) -> str:
     """Return the log with results, the first 5,000 of them.
 
     Args:
-        conf_file: the configuration of the environment, for results without a place.
         rules: what each rule demands and its fixes, by name; a rule without a text has its name.
     """
     shown = results[:_MOST_RESULTS]
@@ -80,7 +82,7 @@ def sarif(results: Sequence[Result], *, conf_file: Path, rules: Mapping[str, str
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(result, used.index(result.rule), conf_file) for result in shown],
+        "results": [_result(result, used.index(result.rule)) for result in shown],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
@@ -97,15 +99,15 @@ def _rule(name: str, help_text: str) -> dict[str, object]:
     }
 
 
-def _result(result: Result, rule_index: int, conf_file: Path) -> dict[str, object]:
-    project_dir = conf_file.absolute().parent.parent.resolve()
+def _result(result: Result, rule_index: int) -> dict[str, object]:
+    project_dir = result.conf_file.absolute().parent.parent.resolve()
     root = repository_root(project_dir) or next(
         folder for folder in (Path.cwd(), project_dir) if project_dir.is_relative_to(folder)
     )
     place = result.location
     file = file_of(place, project_dir) if place else None
     if place is None or file is None or not file.is_relative_to(root):
-        file, line, told = project_dir.joinpath(*conf_file.parts[-2:]), 1, str(place or "")
+        file, line, told = project_dir.joinpath(*result.conf_file.parts[-2:]), 1, str(place or "")
     else:
         line, told = max(1, place.line or 1), ""
     message = visible(redacted(": ".join(filter(None, (told, result.subject, result.message)))))
@@ -118,5 +120,5 @@ def _result(result: Result, rule_index: int, conf_file: Path) -> dict[str, objec
         "level": result.level,
         "message": {"text": message},
         "locations": [{"physicalLocation": {"artifactLocation": artifact, "region": region}}],
-        "partialFingerprints": {"deltaEngine/v1": sha256(identity.encode()).hexdigest()},
+        "partialFingerprints": {"primaryLocationLineHash": sha256(identity.encode()).hexdigest()},
     }
