@@ -224,6 +224,7 @@ class Engine:
             file=file,
             environment=self.environment,
             models=len(project.selectable),
+            project_dir=project.settings.project_dir,
         )
 
     def apply(self, plan: Plan) -> RunReport:
@@ -381,6 +382,7 @@ class Engine:
             environment=self.environment,
             models=len(project.selectable),
             note=undo_note(planned),
+            project_dir=project.settings.project_dir,
         )
 
     def _speaking(self) -> AbstractContextManager[None]:

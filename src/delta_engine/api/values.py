@@ -43,6 +43,7 @@ class Plan:
         file: what `Engine.apply` compares with; None for a plan that is refused.
         models: the number of models.
         note: what the plan is about, if it is not about the models.
+        project_dir: the folder from which models are named; by default the current one.
     """
 
     environment: str
@@ -52,6 +53,7 @@ class Plan:
     file: PlanFile | None
     models: int = 0
     note: str = ""
+    project_dir: Path = Path()
 
     @property
     def actions(self) -> TablePlan:
@@ -94,7 +96,7 @@ class Plan:
         """Return the summary that `delta-engine plan --markdown` prints, for a pull request."""
         from delta_engine.tools.pull_requests.markdown import planned_markdown
 
-        return planned_markdown(self.planned, self.environment)
+        return planned_markdown(self.planned, self.environment, self.project_dir)
 
     def __bool__(self) -> bool:
         return bool(self.actions)

@@ -271,6 +271,28 @@ def test_models_of_a_project_are_imported_as_the_command_line_does(notebook: Not
     assert not engine.plan()
 
 
+def test_the_markdown_of_a_plan_names_code_owners_from_any_folder(
+    notebook: Notebook, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in (
+        (".git/HEAD", ""),
+        ("CODEOWNERS", "models.yml @crm\n"),
+        (
+            "conf/dev.yml",
+            "environment: dev\nbackend: {type: databricks}\nmodels: {yaml: [models.yml]}\n"
+            "state_backend: {type: local}\n",
+        ),
+        (
+            "models.yml",
+            "tables: [{catalog: dev, schema: silver, name: a, columns: [{name: id, type: int}]}]\n",
+        ),
+    ):
+        (notebook.folder / name).parent.mkdir(exist_ok=True)
+        (notebook.folder / name).write_text(text)
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert "- **Owners**: `@crm` (`dev.silver.a`)" in notebook.engine_of_project().plan().as_markdown()
+
+
 def test_what_cannot_be_imported_into_a_folder_is_refused(notebook: Notebook) -> None:
     engine, folder = notebook.engine(), notebook.folder / "found"
     with pytest.raises(ConfigError, match=r"dev\.nothing has no Delta tables"):

@@ -6,9 +6,9 @@ comment is left out and counted: SQL first, then harmless changes, and what lose
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -41,7 +41,6 @@ MARKER: Final = "<!-- delta-engine plan -->"
 _LONGEST_BLOCK: Final = 12  # lines; more are folded away
 _LONGEST_ANSWER: Final = 2_000
 _LONGEST_END: Final = 500
-_ROOM_FOR_LISTS: Final = LONGEST // 4  # for refusals, notes and kept tables each: the changes matter more
 _DIFF_MARKS: Final = {Sign.ADDED: "+", Sign.CHANGED: "!", Sign.REMOVED: "-"}
 _TOO_LONG: Final = "would be too long for a comment. The plan file has everything."
 
@@ -92,24 +91,30 @@ def plan_markdown(
         f"**{plan_summary(plan, is_refused=bool(refusals))}**",
     ]
     parts += _explained(plan, sum(map(len, statements.values())), owners)
-    if refusals:
-        parts.append("**Refused: nothing will be applied.**")
-        parts += _refused(refusals)
-        parts += _entries(entries)
-    parts += _listed("Allowed by consents.yml", [consent.note for consent in consents], "consent")
-    parts += _listed(f"Adopts as found; {NO_WAY_BACK}", list(map(str, adopted)), "table")
-    parts += _listed("Notes", warnings, "note")
     kept = [*(f"{name.kind} {name}" for name in plan.kept_others), *map(str, plan.kept_tables)]
-    lines = [f"Kept, though no longer declared: {code_span(name)}" for name in kept]
-    fitting = _fitting(lines, _ROOM_FOR_LISTS)
-    parts += fitting
-    if len(fitting) < len(lines):
-        parts.append(f"Also kept: {counted(len(lines) - len(fitting), 'more object')}.")
-    parts += _within(
-        list(_sections(plan, statements, undone)),
-        LONGEST - _LONGEST_END - sum(len(part) + 2 for part in parts),
+    lists = (
+        partial(_refused, refusals),
+        partial(_entries, entries if refusals else ""),
+        partial(_listed, "Allowed by consents.yml", [consent.note for consent in consents], "consent"),
+        partial(_listed, f"Adopts as found; {NO_WAY_BACK}", list(map(str, adopted)), "table"),
+        partial(_listed, "Notes", warnings, "note"),
+        partial(_listed, "Kept, though no longer declared", kept, "object"),
     )
+    sections = list(_sections(plan, statements, undone))
+    room = LONGEST - _LONGEST_END - _length(parts)
+    destructive = _length([section.changes for section in sections if section.is_destructive])
+    room_for_lists = min(room // 2, max(room - destructive, room // 4))
+    for listed in lists:
+        shown = [*listed(room_for_lists // 2)]
+        parts += shown
+        room -= _length(shown)
+        room_for_lists -= _length(shown)
+    parts += _within(sections, room)
     return "\n\n".join(parts) + "\n"
+
+
+def _length(parts: Sequence[str]) -> int:
+    return sum(len(part) + 2 for part in parts)
 
 
 def _explained(plan: TablePlan, statements: int, owners: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -126,20 +131,17 @@ def _explained(plan: TablePlan, statements: int, owners: Mapping[str, Sequence[s
         yield "\n".join(lines)
 
 
-def _refused(refusals: Sequence[RefusedError]) -> Iterator[str]:
+def _refused(refusals: Sequence[RefusedError], room: int) -> Iterator[str]:
     messages = refusal_messages(refusals)
-    texts = ["\n".join(visible(redacted(line)) for line in message.lines) for message in messages]
-    fitting = _fitting(texts, _ROOM_FOR_LISTS)
-    yield fenced("text", "\n".join(fitting))
-    missing = sum(len(message.refusals) for message in messages[len(fitting) :])
-    if missing:
-        yield f"{counted(missing, 'more refusal')} would be too long for a comment."
+    texts = ["\n".join(map(redacted, message.lines)) for message in messages]
+    counts = [len(message.refusals) for message in messages]
+    yield from _block("Refused: nothing will be applied.", texts, "refusal", counts, room)
 
 
-def _entries(entries: str) -> Iterator[str]:
+def _entries(entries: str, room: int) -> Iterator[str]:
     if not entries:
         return
-    if len(entries) > _ROOM_FOR_LISTS:
+    if len(entries) > room:
         written = command("plan --write-consents")
         yield f"The entries of `conf/consents.yml` would be too long for a comment. {written} writes them."
         return
@@ -147,20 +149,31 @@ def _entries(entries: str) -> Iterator[str]:
     yield fenced("yaml", entries.rstrip("\n"))
 
 
-def _listed(title: str, lines: Sequence[str], noun: str) -> Iterator[str]:
-    if not lines:
+def _listed(title: str, lines: Sequence[str], noun: str, room: int) -> Iterator[str]:
+    texts = [redacted(in_one_line(line)) for line in lines]
+    yield from _block(title, texts, noun, [1] * len(lines), room)
+
+
+def _block(title: str, texts: Sequence[str], noun: str, counts: Sequence[int], room: int) -> Iterator[str]:
+    """Yield texts below a title, and how many more there are; `counts` has how many each stands for."""
+    if not texts:
         return
-    texts = [visible(redacted(in_one_line(line))) for line in lines]
-    fitting = _fitting(texts, _ROOM_FOR_LISTS)
+    shown = _fitting(enumerate(texts), room)
     yield f"**{title}**"
-    yield fenced("text", "\n".join(fitting))
-    if len(fitting) < len(texts):
-        yield f"{counted(len(texts) - len(fitting), f'more {noun}')} would be too long for a comment."
+    if shown:
+        yield fenced("text", "\n".join(texts[number] for number in sorted(shown)))
+    if missing := sum(count for number, count in enumerate(counts) if number not in shown):
+        yield f"{counted(missing, f'more {noun}')} would be too long for a comment."
 
 
-def _fitting(texts: Sequence[str], room: int) -> list[str]:
-    lengths = accumulate(len(text) + 2 for text in texts)
-    return [text for text, length in zip(texts, lengths, strict=True) if length <= room]
+def _fitting(texts: Iterable[tuple[int, str]], room: int) -> set[int]:
+    """Return the numbers of the texts for which there is room, the first ones first."""
+    numbers = set()
+    for number, text in texts:
+        if len(text) + 2 <= room:
+            numbers.add(number)
+            room -= len(text) + 2
+    return numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +204,10 @@ def _section(branch: Branch, change: SecurableChange, statements: Sequence[str])
 
 def _within(sections: Sequence[_Section], room: int) -> Iterator[str]:
     """Yield what fits: first the changes that lose data, then the others, and SQL as space permits."""
-    numbers = sorted(range(len(sections)), key=lambda number: not sections[number].is_destructive)
-    shown = _fitting_numbers({number: sections[number].changes for number in numbers}, room)
-    room -= sum(len(sections[number].changes) + 2 for number in shown)
-    with_sql = _fitting_numbers({number: sections[number].sql for number in numbers if number in shown}, room)
+    ordered = sorted(enumerate(sections), key=lambda numbered: not numbered[1].is_destructive)
+    shown = _fitting([(number, section.changes) for number, section in ordered], room)
+    room -= _length([sections[number].changes for number in shown])
+    with_sql = _fitting([(number, section.sql) for number, section in ordered if number in shown], room)
     for number, section in enumerate(sections):
         yield from filter(None, [section.changes if number in shown else ""])
         yield from filter(None, [section.sql if number in with_sql else ""])
@@ -206,15 +219,6 @@ def _within(sections: Sequence[_Section], room: int) -> Iterator[str]:
 
 def _shared(kinds: Sequence[str]) -> str:
     return kinds[0] if len({*kinds}) == 1 else "resource"
-
-
-def _fitting_numbers(texts: Mapping[int, str], room: int) -> set[int]:
-    numbers = set()
-    for number, text in texts.items():
-        if len(text) + 2 <= room:
-            numbers.add(number)
-            room -= len(text) + 2
-    return numbers
 
 
 def _changes(branch: Branch, *, is_open: bool = False) -> str:

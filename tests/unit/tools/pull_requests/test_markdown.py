@@ -168,9 +168,32 @@ def test_longer_refusals_and_lists_of_kept_tables_are_cut() -> None:
     text = plan_markdown(TablePlan(tuple(map(Keep, kept))), {}, environment="dev", refusals=refusals)
     assert len(text) <= LONGEST
     assert "reason 0 " in text
-    assert "`dev.silver.kept_0`" in text
+    assert "\ndev.silver.kept_0\n" in text
     assert re.search(r"^1,\d\d\d more refusals would be too long for a comment\.$", text, re.MULTILINE)
-    assert re.search(r"^Also kept: 1,\d\d\d more objects\.$", text, re.MULTILINE)
+    assert re.search(r"^1,\d\d\d more objects would be too long for a comment\.$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("length", [10, 200])
+def test_a_comment_is_short_enough_whatever_is_long_and_keeps_what_loses_data(length: int) -> None:
+    names = [QualifiedName("dev", "silver", f"t{number}_{'x' * 20}") for number in range(1_000)]
+    drop = ColumnDrop(Column("lost", "int", False, "x" * length))
+    drops = tuple(AlignTable(name, (drop,)) for name in names[:100])
+    comment = SetTableComment("y" * 300, "old")
+    others = tuple(AlignTable(name, (comment,)) for name in names[100:500])
+    text = plan_markdown(
+        TablePlan((*drops, *others, *map(Keep, names[500:]))),
+        {name.key: ["x" * 300] for name in names[:500]},
+        environment="dev",
+        refusals=[UnsafePlanError(f"{name} loses data") for name in names],
+        entries="\n".join(f"- {name}" for name in names),
+        warnings=[f"{name} is large" for name in names],
+        adopted=names,
+        owners={str(name): ("@" + "z" * 50,) for name in names},
+    )
+    assert len(text) <= LONGEST
+    assert text.count("\n- column lost") == 100
+    for noun in ("refusals", "tables", "notes", "objects"):
+        assert re.search(rf"\n\d+ more {noun} would be too long for a comment\.", text)
 
 
 def test_refusals_hide_what_looks_like_a_secret() -> None:
