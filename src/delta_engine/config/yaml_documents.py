@@ -158,30 +158,32 @@ def read_untouched(path: Path, shown_as: str) -> str:
     Args:
         shown_as: the name of the file in messages.
     """
+    return decoded(read_bytes(path, shown_as), shown_as)
+
+
+def read_bytes(path: Path, shown_as: str, most: int = MAX_BYTES) -> bytes:
+    """Return the bytes of a file, at most one more than `most`; ConfigError if it is not a file."""
     try:
         with path.open("rb") as file:
             data = file.read(_USUAL_BYTES)
-            if len(data) == _USUAL_BYTES:
-                data += file.read(MAX_BYTES + 1 - _USUAL_BYTES)
-            return decoded(data, shown_as)
+            return data + file.read(most + 1 - _USUAL_BYTES) if len(data) == _USUAL_BYTES else data
     except OSError as error:
         raise _unreadable(shown_as, error.strerror or str(error)) from None
 
 
-def decoded(data: bytes, shown_as: str) -> str:
-    """Return the text of a file's bytes; ConfigError if they are too many, or no UTF-8."""
+def decoded(data: bytes, shown_as: str, encoding: str = "utf-8", most: int = MAX_BYTES) -> str:
+    """Return the text of a file's bytes; ConfigError if they are too many, or of another encoding."""
+    if len(data) > most:
+        raise _unreadable(shown_as, f"it is larger than {most >> 20} MiB", way_out="Split it.")
     try:
-        text = data.decode("utf-8")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _unreadable(shown_as, "it is not UTF-8", line) from None
-    if len(data) > MAX_BYTES:
-        raise _unreadable(shown_as, f"it is larger than {MAX_BYTES >> 20} MiB")
-    return text
+        raise _unreadable(shown_as, "it is not UTF-8", line, "Save it as UTF-8.") from None
 
 
-def _unreadable(file: str, reason: str, line: int | None = None) -> ConfigError:
-    return ConfigError(f"it cannot be read: {reason}", location=SourceLocation(file, line))
+def _unreadable(file: str, reason: str, line: int | None = None, way_out: str = "") -> ConfigError:
+    return ConfigError(f"it cannot be read: {reason}", location=SourceLocation(file, line), way_out=way_out)
 
 
 def parse_document(text: str, file: str) -> Document:

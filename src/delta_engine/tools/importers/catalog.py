@@ -23,7 +23,7 @@ from delta_engine.models import (
 )
 from delta_engine.models.nested_types import type_at, with_field_at
 from delta_engine.models.types import DataType
-from delta_engine.tools.importers.reading import Key, NotReadError
+from delta_engine.tools.importers.reading import Key, NotReadError, Reader
 
 KINDS: Final[Mapping[str, str]] = {
     "table": "table",
@@ -33,6 +33,18 @@ KINDS: Final[Mapping[str, str]] = {
     "database": "schema",
 }
 """Words for securables, and for the namespace of each."""
+
+
+def kind_of(reader: Reader, *others: str) -> str:
+    """Return the word for the kind of a securable.
+
+    Raises:
+        NotReadError: no such word follows.
+    """
+    kind = reader.take(*KINDS, *others)
+    if not kind:
+        raise NotReadError(f"models of DDL declare no {reader.peek().text.upper()}")
+    return kind
 
 
 class LeftOutError(NotReadError):

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from delta_engine.errors import InvalidCommandError
 from delta_engine.models import Column, ForeignKey, PrimaryKey, Table
 from delta_engine.models.constraints import referenced_table
@@ -20,7 +22,18 @@ from delta_engine.models.types import (
     StructType,
 )
 from delta_engine.sql.text import shown_type
-from delta_engine.tools.importers.odcs import CONSTRAINT_NAME, COUNTED, IS_VIOLATED, PRIMARY_KEY_NAME
+from delta_engine.tools.importers.odcs import (
+    CONSTRAINT_NAME,
+    COUNTED,
+    IS_VIOLATED,
+    PRIMARY_KEY_NAME,
+    Contract,
+    Custom,
+    Element,
+    Quality,
+    Relationship,
+    Server,
+)
 
 API_VERSION: Final = "v3.1.0"
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*").fullmatch
@@ -53,107 +66,102 @@ def contract_text(
         )
     ((catalog, schema),) = places
     notes: list[str] = []
-    whole = tables[0].key if len(tables) == 1 else f"{catalog}.{schema}".lower()
-    document = {
-        "apiVersion": API_VERSION,
-        "kind": "DataContract",
-        "id": whole,
-        "name": tables[0].table_name if len(tables) == 1 else schema,
-        "version": version,
-        "status": "active",
-        "servers": [
-            {
-                "server": environment,
-                "type": "databricks",
-                "environment": environment,
-                "catalog": catalog,
-                "schema": schema,
-            }
+    contract = Contract(
+        api_version=API_VERSION,
+        kind="DataContract",
+        id=tables[0].key if len(tables) == 1 else f"{catalog}.{schema}".lower(),
+        name=tables[0].table_name if len(tables) == 1 else schema,
+        version=version,
+        status="active",
+        servers=[
+            Server(
+                server=environment, type="databricks", environment=environment, catalog=catalog, schema=schema
+            )
         ],
-        "schema": [_object(table, declared, notes) for table in tables],
-    }
+        schema=[_object(table, declared, notes) for table in tables],
+    )
+    document = msgspec.to_builtins(contract)
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110), notes
 
 
-def _object(table: Table, declared: Mapping[str, Table], notes: list[str]) -> dict[str, Any]:
+def _object(table: Table, declared: Mapping[str, Table], notes: list[str]) -> Element:
     relationships = (_relationship(table, key, declared, notes) for key in table.foreign_keys)
-    return _without_empty(
-        {
-            "name": table.table_name,
-            "physicalName": table.table_name,
-            "physicalType": "table",
-            "logicalType": "object",
-            "description": table.comment,
-            "tags": _tags(table.tags),
-            "properties": [_property(column, table) for column in table.columns],
-            "relationships": [*filter(None, relationships)],
-            "quality": [
-                {
-                    "name": check.name,
-                    "type": "sql",
-                    "query": f"{COUNTED}({check.expression}){IS_VIOLATED}",
-                    "mustBe": 0,
-                }
-                for check in table.checks
-            ],
-            "customProperties": _named(PRIMARY_KEY_NAME, table.primary_key),
-        }
+    return Element(
+        name=table.table_name,
+        physical_name=table.table_name,
+        logical_type="object",
+        physical_type="table",
+        description=table.comment or None,
+        tags=_tags(table.tags),
+        properties=[_property(column, table) for column in table.columns],
+        relationships=[*filter(None, relationships)] or None,
+        quality=[
+            Quality(
+                type="sql",
+                name=check.name,
+                must_be=0,
+                query=f"{COUNTED}({check.expression}){IS_VIOLATED}",
+            )
+            for check in table.checks
+        ]
+        or None,
+        custom_properties=_named(PRIMARY_KEY_NAME, table.primary_key),
     )
 
 
-def _property(column: Column, table: Table) -> dict[str, Any]:
-    keys = [name.lower() for name in table.primary_key.columns] if table.primary_key else []
-    partitions = [name.lower() for name in table.partitioned_by]
-    return _without_empty(
-        {
-            "name": column.name,
-            **_typed(column.data_type),
-            "required": not column.is_nullable,
-            "primaryKey": column.key in keys,
-            "primaryKeyPosition": column.key in keys and keys.index(column.key) + 1,
-            "partitioned": column.key in partitions,
-            "partitionKeyPosition": column.key in partitions and partitions.index(column.key) + 1,
-            "description": column.comment,
-            "tags": _tags(column.tags),
-        }
+def _property(column: Column, table: Table) -> Element:
+    key = _positions(table.primary_key.columns if table.primary_key else ()).get(column.key)
+    partition = _positions(table.partitioned_by).get(column.key)
+    return Element(
+        name=column.name,
+        **_types(column.data_type),
+        description=column.comment or None,
+        required=not column.is_nullable or None,
+        primary_key=True if key else None,
+        primary_key_position=key,
+        partitioned=True if partition else None,
+        partition_key_position=partition,
+        tags=_tags(column.tags),
     )
 
 
-def _typed(data_type: DataType) -> dict[str, Any]:
-    """Return the types of a property, with what is inside of them."""
-    physical = {"physicalType": shown_type(data_type)}
+def _positions(columns: Sequence[str]) -> dict[str, int]:
+    return {name.lower(): number for number, name in enumerate(columns, start=1)}
+
+
+def _types(data_type: DataType) -> dict[str, Any]:
+    """Return the types of an element, with what is inside of them."""
+    physical = {"physical_type": shown_type(data_type)}
     match data_type:
         case StructType(fields):
-            return {"logicalType": "object", **physical, "properties": [_field(field) for field in fields]}
+            return {"logical_type": "object", **physical, "properties": [*map(_field, fields)]}
         case ArrayType(element):
-            return {"logicalType": "array", **physical, "items": _typed(element)}
+            return {"logical_type": "array", **physical, "items": Element(**_types(element))}
         case MapType():
-            return {"logicalType": "object", **physical}
+            return {"logical_type": "object", **physical}
         case DecimalType():
-            return {"logicalType": "number", **physical}
+            return {"logical_type": "number", **physical}
         case CharacterType(_, length):
-            return {"logicalType": "string", **physical, "logicalTypeOptions": {"maxLength": length}}
+            return {"logical_type": "string", **physical, "logical_type_options": {"maxLength": length}}
         case AtomicType("timestamp_ntz"):
-            return {"logicalType": "timestamp", **physical, "logicalTypeOptions": {"timezone": False}}
+            return {"logical_type": "timestamp", **physical, "logical_type_options": {"timezone": False}}
         case AtomicType(name) if name in _LOGICAL:
-            return {"logicalType": _LOGICAL[name], **physical}
+            return {"logical_type": _LOGICAL[name], **physical}
     return physical
 
 
-def _field(field: StructField) -> dict[str, Any]:
-    return _without_empty(
-        {
-            "name": field.name,
-            **_typed(field.data_type),
-            "required": not field.is_nullable,
-            "description": field.comment,
-        }
+def _field(field: StructField) -> Element:
+    return Element(
+        name=field.name,
+        **_types(field.data_type),
+        description=field.comment or None,
+        required=not field.is_nullable or None,
     )
 
 
 def _relationship(
     table: Table, key: ForeignKey, declared: Mapping[str, Table], notes: list[str]
-) -> dict[str, Any] | None:
+) -> Relationship | None:
     """Return a foreign key as the standard has it, which knows tables of one schema and plain names."""
     referenced = referenced_table(table.qualified_name, key)
     is_near = referenced is not None and referenced.parents == table.qualified_name.parents
@@ -166,23 +174,17 @@ def _relationship(
             "plain names of its own schema"
         )
         return None
-    return _without_empty(
-        {
-            "type": "foreignKey",
-            "from": [f"{table.table_name}.{column}" for column in key.columns],
-            "to": [f"{referenced.table}.{column}" for column in columns],
-            "customProperties": _named(CONSTRAINT_NAME, key),
-        }
+    return Relationship(
+        type="foreignKey",
+        from_=[f"{table.table_name}.{column}" for column in key.columns],
+        to=[f"{referenced.table}.{column}" for column in columns],
+        custom_properties=_named(CONSTRAINT_NAME, key),
     )
 
 
-def _named(property_name: str, key: PrimaryKey | ForeignKey | None) -> list[dict[str, str]]:
-    return [{"property": property_name, "value": key.name}] if key and key.name else []
+def _named(property_name: str, key: PrimaryKey | ForeignKey | None) -> list[Custom] | None:
+    return [Custom(property=property_name, value=key.name)] if key and key.name else None
 
 
-def _tags(tags: Mapping[str, str]) -> list[str]:
-    return [f"{key}:{value}" if value else key for key, value in tags.items()]
-
-
-def _without_empty(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value not in ("", [], False)}
+def _tags(tags: Mapping[str, str]) -> list[str] | None:
+    return [f"{key}:{value}" if value else key for key, value in tags.items()] or None

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from delta_engine.config.shapes import problem_of
 from delta_engine.errors import ConfigError, RefusedError, SourceLocation
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Part, PrimaryKey, Table
 from delta_engine.telemetry.visible import counted
@@ -91,7 +92,7 @@ def read_manifest(text: str, file: str) -> Source:
     try:
         manifest = msgspec.json.decode(text, type=_Manifest)
     except msgspec.DecodeError as error:
-        raise ConfigError(f"it is no manifest of dbt: {error}", location=place) from None
+        raise ConfigError(f"it is no manifest of dbt: {_reason(error)}", location=place) from None
     version = _VERSION.search(str(manifest.metadata.get("dbt_schema_version")))
     if version is None:
         fix = "Name manifest.json, which `dbt parse` writes to the folder target."
@@ -116,10 +117,14 @@ def read_manifest(text: str, file: str) -> Source:
         except RefusedError as refusal:
             refusals += refusal.refusals
         except (ValueError, msgspec.DecodeError) as error:
-            refusals.append(ConfigError(f"{key}: {error}", location=place))
+            refusals.append(ConfigError(f"{key}: {_reason(error)}", location=place))
     models = counted(without_contract, "model")
     notes = [f"left out, without an enforced contract: {models} of dbt"] if without_contract else []
     return Source(models=tables, refusals=refusals, notes=notes)
+
+
+def _reason(error: Exception) -> str:
+    return problem_of(error).reason if isinstance(error, msgspec.ValidationError) else str(error)
 
 
 def _table(node: _Node, place: SourceLocation) -> Table:

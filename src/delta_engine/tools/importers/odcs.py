@@ -1,4 +1,4 @@
-"""Reads data contracts of the Open Data Contract Standard 3.x: their tables.
+"""Reads data contracts of the Open Data Contract Standard 3.x: their tables. `contracts` writes the same parts.
 
 The standard: https://bitol-io.github.io/open-data-contract-standard/.
 """
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from delta_engine.config.shapes import problem_of
 from delta_engine.config.yaml_documents import Document, parse_document
 from delta_engine.errors import RefusedError
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, Table
@@ -41,16 +42,20 @@ _NAME_OF_CHECK: Final = re.compile(r"\W+", re.ASCII)
 _ELSEWHERE: Final = "Name the place behind the command, as in: import CATALOG.SCHEMA --from FILE."
 
 
-class _Struct(msgspec.Struct, rename="camel", kw_only=True):
-    """A part of a contract; other keys are ignored."""
+class _Part(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A part of a contract, with its keys in the order in which they are written; other keys are ignored."""
 
 
-class _Custom(_Struct):
+class Custom(_Part):
+    """A value that the standard has no key for."""
+
     property: str
     value: Any = None
 
 
-class _Quality(_Struct):
+class Quality(_Part):
+    """A rule about the quality of rows."""
+
     type: str = "library"
     name: str | None = None
     id: str | None = None
@@ -61,13 +66,16 @@ class _Quality(_Struct):
     query: str = ""
 
 
-class _Relationship(_Struct):
-    to: str | list[str]
+class Relationship(_Part, kw_only=True):
+    """A reference to columns of another table."""
+
+    type: str | None = None
     from_: str | list[str] | None = msgspec.field(name="from", default=None)
-    custom_properties: list[_Custom] | None = None
+    to: str | list[str]
+    custom_properties: list[Custom] | None = None
 
 
-class _Element(_Struct):
+class Element(_Part):
     """A table, a column, or what is inside of one."""
 
     name: str = ""
@@ -83,12 +91,12 @@ class _Element(_Struct):
     partitioned: bool | None = None
     partition_key_position: int | None = None
     tags: list[str] | None = None
-    properties: list[_Element] | None = None
-    items: _Element | None = None
-    map: dict[str, _Element] | None = None
-    relationships: list[_Relationship] | None = None
-    quality: list[_Quality] | None = None
-    custom_properties: list[_Custom] | None = None
+    properties: list[Element] | None = None
+    items: Element | None = None
+    map: dict[str, Element] | None = None
+    relationships: list[Relationship] | None = None
+    quality: list[Quality] | None = None
+    custom_properties: list[Custom] | None = None
 
     @property
     def stored_name(self) -> str:
@@ -102,7 +110,9 @@ class _Element(_Struct):
         return self.physical_name or self.name
 
 
-class _Server(_Struct):
+class Server(_Part):
+    """Where tables are."""
+
     server: str = ""
     type: str = ""
     environment: str | None = None
@@ -110,9 +120,17 @@ class _Server(_Struct):
     schema: str | None = None
 
 
-class _Contract(_Struct):
-    servers: list[_Server] | None = None
-    schema: list[_Element] | None = None
+class Contract(_Part):
+    """A whole contract."""
+
+    api_version: Any = None
+    kind: Any = None
+    id: Any = None
+    name: Any = None
+    version: Any = None
+    status: Any = None
+    servers: list[Server] | None = None
+    schema: list[Element] | None = None
 
 
 def read_contract(text: str, file: str, wanted: Wanted) -> Source:
@@ -124,9 +142,11 @@ def read_contract(text: str, file: str, wanted: Wanted) -> Source:
     document = parse_document(text, file)
     _refuse_other_versions(document)
     try:
-        contract = msgspec.convert(document.value, _Contract)
+        contract = msgspec.convert(document.value, Contract)
     except msgspec.ValidationError as error:
-        raise document.error((), f"it does not follow the standard: {error}") from None
+        problem = problem_of(error)
+        reason = f"it does not follow the standard: {problem.reason}"
+        raise document.error(problem.path, reason, problem.way_out) from None
     reader = _Reader(document, contract, wanted)
     for number, item in enumerate(contract.schema or ()):
         reader.read(item, number)
@@ -164,7 +184,7 @@ def _refuse_other_versions(document: Document) -> None:
 
 
 class _Reader:
-    def __init__(self, document: Document, contract: _Contract, wanted: Wanted) -> None:
+    def __init__(self, document: Document, contract: Contract, wanted: Wanted) -> None:
         self._document = document
         self._contract = contract
         self._wanted = wanted
@@ -188,7 +208,7 @@ class _Reader:
             )
         return catalog or str(own[0].catalog), schema or str(own[0].schema)
 
-    def read(self, item: _Element, number: int) -> None:
+    def read(self, item: Element, number: int) -> None:
         """Take an object of the contract."""
         path = ("schema", number)
         if (item.physical_type or "table").lower() not in _TABLES:
@@ -202,7 +222,7 @@ class _Reader:
         except ValueError as error:
             self.refusals.append(self._document.error(path, f"{item.name}: {error}"))
 
-    def _table(self, item: _Element, path: tuple[str | int, ...]) -> Table:
+    def _table(self, item: Element, path: tuple[str | int, ...]) -> Table:
         properties = item.properties or []
         columns = [
             Column(
@@ -233,13 +253,13 @@ class _Reader:
             declared_at=self._document.location(path),
         )
 
-    def _data_type(self, column: _Element) -> DataType:
+    def _data_type(self, column: Element) -> DataType:
         physical = parse_data_type(column.physical_type) if column.physical_type else None
         if physical is not None and (first_unsupported(physical) is None or column.logical_type is None):
             return physical
         return self._logical(column) or physical or parse_data_type(column.logical_type or "")
 
-    def _logical(self, column: _Element) -> DataType | None:
+    def _logical(self, column: Element) -> DataType | None:
         options = column.logical_type_options or {}
         match column.logical_type:
             case "integer":
@@ -260,12 +280,12 @@ class _Reader:
                 return parse_data_type(column.logical_type)
         return None
 
-    def _field(self, column: _Element) -> StructField:
+    def _field(self, column: Element) -> StructField:
         return StructField(
             column.stored_name, self._data_type(column), not column.required, column.description or ""
         )
 
-    def _foreign_keys(self, item: _Element) -> Iterator[ForeignKey]:
+    def _foreign_keys(self, item: Element) -> Iterator[ForeignKey]:
         for column in item.properties or ():
             for relationship in column.relationships or ():
                 yield self._foreign_key([column.stored_name], relationship)
@@ -273,7 +293,7 @@ class _Reader:
             columns = [self._target(text)[1] for text in _listed(relationship.from_)]
             yield self._foreign_key(columns, relationship)
 
-    def _foreign_key(self, columns: Sequence[str], relationship: _Relationship) -> ForeignKey:
+    def _foreign_key(self, columns: Sequence[str], relationship: Relationship) -> ForeignKey:
         targets = [self._target(text) for text in _listed(relationship.to)]
         if len(targets) != len(columns) or len({table for table, _ in targets}) != 1:
             raise ValueError(f"the relationship to {relationship.to} does not fit its columns")
@@ -297,18 +317,18 @@ class _Reader:
                 return ".".join(parts[2:] if parts[:2] == self._place else parts), column
         return table, column
 
-    def _has_no_nulls(self, column: _Element) -> bool:
+    def _has_no_nulls(self, column: Element) -> bool:
         rules = column.quality or () if self._wanted.with_checks else ()
         return any(_is_none(rule) and (rule.metric or rule.rule) == "nullValues" for rule in rules)
 
-    def _checks(self, item: _Element) -> Iterator[CheckConstraint]:
+    def _checks(self, item: Element) -> Iterator[CheckConstraint]:
         for rule in item.quality or ():
             yield from self._check(rule, None)
         for column in item.properties or ():
             for rule in column.quality or ():
                 yield from self._check(rule, column.stored_name)
 
-    def _check(self, rule: _Quality, column: str | None) -> Iterator[CheckConstraint]:
+    def _check(self, rule: Quality, column: str | None) -> Iterator[CheckConstraint]:
         if column and _is_none(rule) and (rule.metric or rule.rule) == "nullValues":
             return
         expression = _expression(rule, column) if _is_none(rule) else None
@@ -319,7 +339,7 @@ class _Reader:
         yield CheckConstraint(_NAME_OF_CHECK.sub("_", name).strip("_").lower(), expression)
 
 
-def _expression(rule: _Quality, column: str | None) -> str | None:
+def _expression(rule: Quality, column: str | None) -> str | None:
     """Return the condition that every row meets if a rule holds; None if a CHECK cannot say that."""
     if rule.type == "sql":
         query = rule.query.replace("${column}", quote_ident(column)) if column else rule.query
@@ -342,18 +362,18 @@ def _expression(rule: _Quality, column: str | None) -> str | None:
     return f"{name} IS NULL OR {name} RLIKE {sql_literal(str(pattern))}" if pattern else None
 
 
-def _is_none(rule: _Quality) -> bool:
+def _is_none(rule: Quality) -> bool:
     """Whether a rule says that no row may break it."""
     return rule.must_be == 0 and not isinstance(rule.must_be, bool)
 
 
-def _whole_name(item: _Element, place: tuple[str, str]) -> tuple[str, str, str]:
+def _whole_name(item: Element, place: tuple[str, str]) -> tuple[str, str, str]:
     parts = item.stored_name.split(".")
     catalog, schema, name = (*place[: 3 - len(parts)], *parts)[:3]
     return catalog, schema, name
 
 
-def _ordered(properties: Sequence[_Element], facts: Any) -> list[str]:
+def _ordered(properties: Sequence[Element], facts: Any) -> list[str]:
     """Return the columns for which a fact holds, by their positions."""
     chosen = [(facts(column)[1] or 0, column.stored_name) for column in properties if facts(column)[0]]
     return [name for _, name in sorted(chosen, key=lambda pair: pair[0])]
@@ -368,5 +388,5 @@ def _listed(value: str | list[str] | None) -> list[str]:
     return value if isinstance(value, list) else [value] if value else []
 
 
-def _custom(properties: Sequence[_Custom] | None, key: str) -> str | None:
+def _custom(properties: Sequence[Custom] | None, key: str) -> str | None:
     return next((str(custom.value) for custom in properties or () if custom.property == key), None)

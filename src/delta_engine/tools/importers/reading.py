@@ -7,6 +7,7 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from delta_engine.errors import SourceLocation
 from delta_engine.models import (
+    AUTO,
     CheckConstraint,
     Column,
     ColumnMask,
@@ -15,6 +16,7 @@ from delta_engine.models import (
     PrimaryKey,
     RowFilter,
 )
+from delta_engine.models.views import to_schema_mode
 from delta_engine.sql.string_literals import literal_text
 from delta_engine.tools.importers.scanning import Statement, Word
 
@@ -310,6 +312,14 @@ class Reader:
         function = self.dotted()
         self.expect("on")
         return RowFilter(function, self.names())
+
+    def clustering(self) -> Any:
+        """Return what follows CLUSTER BY."""
+        return AUTO if self.take("auto") else () if self.take("none") else self.names()
+
+    def schema_mode(self) -> Any:
+        """Return what follows WITH SCHEMA."""
+        return to_schema_mode(self.take("type evolution", "evolution", "binding", "compensation"), "the view")
 
     def identity(self, *, always: bool) -> Identity:
         """Return what follows IDENTITY."""

@@ -8,10 +8,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from delta_engine.config.yaml_documents import MAX_BYTES
+from delta_engine.config.yaml_documents import MAX_BYTES, decoded, read_bytes
 from delta_engine.errors import ConfigError, InvalidCommandError, RefusedError, SourceLocation
 from delta_engine.models import Securable
-from delta_engine.telemetry.visible import described_size
 from delta_engine.tools.importers.catalog import Catalog
 from delta_engine.tools.importers.dbt import read_manifest
 from delta_engine.tools.importers.declared import Source, Wanted
@@ -53,13 +52,11 @@ def _read(file: Path, catalog: Catalog, wanted: Wanted, variables: Variables) ->
     """Return what a file declares; the statements of a script change the catalog themselves."""
     match file.suffix.lower():
         case ".yml" | ".yaml":
-            text = variables.rendered(read_text(file, MAX_BYTES), str(file), is_template=False)
+            text = variables.rendered(_text(file, MAX_BYTES), str(file), is_template=False)
             return read_contract(text, str(file), wanted)
         case ".json":
-            return read_manifest(read_text(file, MAX_MANIFEST_BYTES), str(file))
-    script = Script(
-        str(file), variables.rendered(read_text(file, MAX_SCRIPT_BYTES), str(file)), variables.shown
-    )
+            return read_manifest(_text(file, MAX_MANIFEST_BYTES), str(file))
+    script = Script(str(file), variables.rendered(_text(file, MAX_SCRIPT_BYTES), str(file)), variables.shown)
     return Source(
         models=(), refusals=[*chain.from_iterable(apply(own, catalog) for own in statements(script))]
     )
@@ -86,7 +83,7 @@ def _files(path: Path) -> Iterator[Path]:
     if not files:
         raise InvalidCommandError(
             f"--from {path} has no scripts ({', '.join(_SCRIPTS)}) and no data contracts",
-            way_out="Name the folder with them.",
+            way_out="Name the folder with them, or the manifest.json of dbt.",
         )
     yield from sorted(files, key=lambda file: _numbered(file.relative_to(path).as_posix()))
 
@@ -94,9 +91,13 @@ def _files(path: Path) -> Iterator[Path]:
 def _is_read(file: Path) -> bool:
     """Whether a file of a folder is a script or a contract; other files of YAML are not meant."""
     suffix = file.suffix.lower()
-    return suffix in _SCRIPTS or (
-        suffix in _CONTRACTS and b"DataContract" in file.read_bytes()[:_LONGEST_HEAD]
-    )
+    if suffix not in _CONTRACTS:
+        return suffix in _SCRIPTS
+    try:
+        with file.open("rb") as head:
+            return b"DataContract" in head.read(_LONGEST_HEAD)
+    except OSError:
+        return True  # reading it says why
 
 
 def _numbered(name: str) -> list[tuple[int, str]]:
@@ -105,34 +106,15 @@ def _numbered(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def read_text(path: Path, most: int) -> str:
+def _text(path: Path, most: int) -> str:
     """Return the text of a file without a byte-order mark, with line feeds at the ends of lines.
 
     Raises:
-        ConfigError: it is too large, unreadable, or not UTF-8 (nor UTF-16 with a mark).
+        ConfigError: it is too large, unreadable, no text, or neither UTF-8 nor UTF-16 with a mark.
     """
-    place = SourceLocation(str(path))
-    try:
-        size = path.stat().st_size
-        if size > most:
-            raise ConfigError(
-                f"it has {described_size(size)}, and at most {described_size(most)} are read",
-                location=place,
-                way_out="Import the file without its rows, or split it.",
-            )
-        data = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"it cannot be read: {error.strerror}", location=place) from None
-    encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError(
-            f"its byte {error.start:,} is no UTF-8",
-            location=SourceLocation(str(path), line),
-            way_out="Save it as UTF-8.",
-        ) from None
+    data = read_bytes(path, str(path), most)
+    is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    text = decoded(data, str(path), "utf-16" if is_wide else "utf-8-sig", most)
     if "\0" in text:
-        raise ConfigError("it is no text", location=place, way_out="Leave it out.")
+        raise ConfigError("it is no text", location=SourceLocation(str(path)), way_out="Leave it out.")
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +12,11 @@ from delta_engine.aspects import SCHEMA_FACETS
 from delta_engine.config.editor_files import schema_line
 from delta_engine.config.model_writer import python_models, query_text, yaml_models
 from delta_engine.config.settings import Settings
+from delta_engine.config.whole_files import StagedFiles
 from delta_engine.config.yaml_documents import MAX_BYTES
 from delta_engine.errors import InvalidCommandError, RefusedError
 from delta_engine.models import AbacPolicy, Schema, Securable, Table, View, subject
-from delta_engine.orchestrate.import_folder import ModelFolder, Per, query_file_of, write_new
+from delta_engine.orchestrate.import_folder import ModelFolder, Per, query_file_of
 from delta_engine.orchestrate.importing import with_own_comments, with_short_keys
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.tools.importers.declared import Source
@@ -132,7 +134,8 @@ def write_models(
     """Write models to new files, and return the files of models.
 
     Raises:
-        InvalidCommandError: one of the files is there already, or would be too large; nothing was written.
+        InvalidCommandError: one of the files is there already, or would be too large.
+        OSError: one of them cannot be written. In either case, none is.
     """
     texts: dict[Path, str] = {}
     files = _files(importable, settings, conf_dir, to, per)
@@ -141,7 +144,7 @@ def write_models(
         first = "" if is_python else f"{schema_line(path, conf_dir)}\n"
         texts[path] = f"{first}{_text(kept, settings, is_python=is_python)}"
     for path, text in texts.items():
-        if path.exists():
+        if os.path.lexists(path):
             raise InvalidCommandError(
                 f"{path} exists, and importing never overwrites files",
                 way_out="Name another place with --to, or move the file away.",
@@ -150,8 +153,10 @@ def write_models(
             raise InvalidCommandError(
                 f"{path} would be larger than a model file may be", way_out="Import it with --per table."
             )
-    for path, text in texts.items():
-        write_new(path, text)
+    with StagedFiles() as staged:
+        for path, text in texts.items():
+            staged.add(path, text.encode(), replaces=False)
+        staged.publish()
     return [*files]
 
 
