@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
-WHOLE = ("index.html", "tutorial.html", "how-plans-are-made.html", "command-reference.html", "rules.html")
+WHOLE = ("index.html", "tutorial.html", "concepts.html", "commands.html", "rules.html")
 """Pages that together have everything a page can have: axe looks at all of them, in both schemes. The other pages have
 the same menus and colors: long proofs look at their articles."""
 
