@@ -204,6 +204,11 @@ class Order:
     between: str = ""
 
     @property
+    def queries_between(self) -> tuple[str, ...]:
+        """The queries that stand for a while before its own one, in their order."""
+        return tuple(query for query in (self.bridge, self.between) if query)
+
+    @property
     def is_ahead(self) -> bool:
         """Whether the bridge is the new query, and not the former one."""
         return bool(self.bridge) and not self.between

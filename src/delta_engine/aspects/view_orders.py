@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from delta_engine.actions import (
@@ -39,8 +40,10 @@ from delta_engine.aspects.view_needs import changed_tables
 from delta_engine.aspects.view_reach import Moved, Side, broken_by, order_of
 from delta_engine.models import Part, QualifiedName, SchemaMode, Table, View, ViewName
 from delta_engine.models.nested_types import Widening
+from delta_engine.sql.missing_columns import is_failing
 from delta_engine.sql.view_queries import (
     is_same_query,
+    named_columns,
     read_columns,
     read_functions,
     read_relations,
@@ -49,8 +52,8 @@ from delta_engine.sql.view_queries import (
     with_columns,
     without_names,
 )
-from delta_engine.state.states import CatalogState
-from delta_engine.state.view_states import ABSENT_VIEW
+from delta_engine.state.states import CatalogState, TableState
+from delta_engine.state.view_states import ABSENT_VIEW, ViewState
 
 Relations = Mapping[str, Sequence[str]]
 """The columns of tables and views in lower case, by key."""
@@ -154,14 +157,19 @@ class _Sides:
     state: CatalogState
 
     @cached_property
-    def queries(self) -> Mapping[str, str]:
-        """The observed queries by key; those that the platform hides are as they are declared."""
-        hidden = {key: view.query for key, view in self.views.items()}
+    def possible(self) -> Mapping[str, Sequence[str]]:
+        """The queries that each observed view may have; a hidden one that no run has set is as it is declared."""
+        declared = {key: (view.query,) for key, view in self.views.items()}
         return {
-            key: state.query if state.query is not None else hidden.get(key, "")
+            key: _standing(state, state.queries or declared.get(key, ("",)), self.views.get(key), self.fixed)
             for key, state in self.state.views.items()
             if state.exists
         }
+
+    @cached_property
+    def queries(self) -> Mapping[str, str]:
+        """The observed queries by key: of several possible ones, the oldest."""
+        return {key: queries[0] for key, queries in self.possible.items()}
 
     @cached_property
     def staying(self) -> Mapping[str, str]:
@@ -171,20 +179,19 @@ class _Sides:
 
     @cached_property
     def before(self) -> Relations:
-        tables = {key: state for key, state in self.state.tables.items() if state.exists}
-        named = {
-            (state.former_name.key if state.former_name else key): [column.key for column in state.columns]
-            for key, state in tables.items()
+        views = {key: state for key, state in self.state.views.items() if state.exists}
+        shown = {_key_before(key, state): _keys(state) for key, state in views.items()}
+        evolving = {
+            _key_before(key, views[key]): query for key, query in self.queries.items() if views[key].evolves
         }
-        formers = {
-            key: former.key for key, state in self.state.views.items() if (former := state.former_name)
-        }
-        views = {formers.get(key, key): state for key, state in self.state.views.items() if state.exists}
-        shown = {key: [column.key for column in state.columns] for key, state in views.items()}
-        kept = {key: columns for key, columns in shown.items() if not views[key].evolves}
-        queries = {formers.get(key, key): query for key, query in self.queries.items()}
-        evolving = {key: query for key, query in queries.items() if key not in kept}
-        return {**shown, **with_views({**named, **kept}, evolving)}
+        return {**shown, **with_views(self.fixed, evolving)}
+
+    @cached_property
+    def fixed(self) -> Relations:
+        """The observed columns of tables, and of views that do not evolve."""
+        views = {key: state for key, state in self.state.views.items() if not state.evolves}
+        states: Iterable[tuple[str, TableState | ViewState]] = (*self.state.tables.items(), *views.items())
+        return {_key_before(key, state): _keys(state) for key, state in states if state.exists}
 
     @cached_property
     def after(self) -> Relations:
@@ -207,6 +214,16 @@ class _Sides:
         }
         changed = {key: query for key, query in self.queries_after.items() if key not in kept_views}
         return with_views({**tables, **kept_views}, changed)
+
+    @cached_property
+    def widest(self) -> Relations:
+        """The columns of tables when all new ones have come and none has gone, and of evolving views over them."""
+        columns = dict(self.after)
+        for key, change in self.moved.items():
+            if change.before and change.after and not change.is_view:
+                columns[key] = tuple(dict.fromkeys((*self._new_names(key), *self.after[key])))
+        evolving = {key: query for key, query in self.queries_after.items() if self._evolves(key)}
+        return with_views(columns, evolving)
 
     def _keeps_columns(self, key: str, query: str) -> bool:
         is_set = key in self.set_again or not is_same_query(self.queries.get(key), query)
@@ -260,8 +277,8 @@ class _Sides:
             ):
                 return replace(change, order=self._order(key, self.views[key]))
             case Drop():
-                read = read_relations(self.queries.get(key, "")) or ()
-                return replace(change, references=tuple(sorted(read, key=str)))
+                reads = [read_relations(query) or () for query in self.possible.get(key, ())]
+                return replace(change, references=tuple(sorted({*chain(*reads)}, key=str)))
         return change
 
     def _order(self, former: str | None, view: View) -> Order:
@@ -274,28 +291,22 @@ class _Sides:
             self.bound_after.get(view.key, _NO_COLUMNS),
             self.swapped_after.get(view.key, _NO_COLUMNS),
         )
-        observed = None
-        if former is not None and (before := read_columns(self.queries[former], self.before)) is not None:
-            observed = Side(
-                before,
-                self.state.views[former].schema_mode,
-                self.bound_before.get(former, _NO_COLUMNS),
-                self.swapped_before.get(former, _NO_COLUMNS),
-            )
-        changes_query = former is not None and not is_same_query(self.queries[former], view.query)
+        observed = [*self._sides_before(former)] if former is not None else []
+        changes_query = former is not None and not self._keeps_query(view)
         if former is None or changes_query:
             order = order_of(observed, desired, self.moved)
         elif view.schema_mode is SchemaMode.EVOLUTION:  # then it follows what changes
             order = order_of(observed, desired.of_types(), self.moved)
         else:
-            order = order_of(observed.of_types() if observed else None, desired, self.moved)
-        counted = observed.reads.counted if observed else frozenset[str]()
+            order = order_of([side.of_types() for side in observed], desired, self.moved)
+        counted = frozenset[str]().union(*(side.reads.counted for side in observed))
         precedes, follows = set[Place](), set[Place]()
         for place in order.precedes:
             turns = [turn for turn in _TURNS if turn is not Turn.ADD_COLUMNS or place[0] in counted]
             precedes |= {*self._causes(place, turns)}
         for place in order.follows:
             follows |= {*self._causes(place, _TURNS)}
+        follows |= {(key, Turn.QUERY) for key in self._stars_before(view)}
         order = replace(order, precedes=frozenset(precedes), follows=frozenset(follows))
         if not changes_query or former is None:
             return order
@@ -304,6 +315,42 @@ class _Sides:
         bridge = self._bridge(self.queries[former], order.bridged, self.before.__getitem__)
         return replace(order, bridge=bridge, between=self._between(bridge or self.queries[former], order))
 
+    def _stars_before(self, view: View) -> Iterator[str]:
+        """Yield the changed views above one that evolves whose stars may not return what it has for a moment alone.
+
+        If it has other columns in the end, such views follow all of its changes (`_causes`).
+        """
+        columns = {*self.after.get(view.key, ())}
+        is_brief = {*self.widest.get(view.key, ())} - columns and columns == {*self.before.get(view.key, ())}
+        reached = {view.key} if is_brief and self._evolves(view.key) else set[str]()
+        for key in _readers_last(self.queries_after) if reached else ():
+            reads = read_columns(self.queries_after[key], self.after)
+            if reads is None or reached.isdisjoint(reads.spread):
+                continue
+            if self.modes_after[key] is SchemaMode.EVOLUTION:
+                reached.add(key)
+            elif key in self.set_again or key not in self.queries:
+                yield key
+
+    def _sides_before(self, key: str) -> Iterator[Side]:
+        """Yield a view before the plan, with each query that it may have."""
+        for query in self.possible.get(key, ()):
+            if (reads := read_columns(query, self.before)) is not None:
+                yield Side(
+                    reads,
+                    self.state.views[key].schema_mode,
+                    self.bound_before.get(key, _NO_COLUMNS),
+                    self.swapped_before.get(key, _NO_COLUMNS),
+                )
+
+    def _keeps_query(self, view: View) -> bool:
+        """Whether a view exists and surely keeps its query."""
+        queries = self.possible.get(view.key, ())
+        is_declared = view.key in self.views
+        return bool(queries) and not (
+            is_declared and any(not is_same_query(query, view.query) for query in queries)
+        )
+
     def _causes(self, place: Place, turns: Sequence[Turn]) -> Iterator[Place]:
         """Yield the changes behind a change.
 
@@ -311,15 +358,15 @@ class _Sides:
         """
         key, turn = place
         yield place
-        if turn is Turn.DROP and (reads := read_columns(self.queries.get(key, ""), self.before)) is not None:
-            side = Side(reads, self.state.views[key].schema_mode)
-            for inner_place in order_of(side, None, self.moved).precedes:
+        if turn is Turn.DROP:
+            for inner_place in order_of([*self._sides_before(key)], None, self.moved).precedes:
                 yield from self._causes(inner_place, turns)
         if turn is Turn.CREATE or not self._evolves(key):
             return
-        queries = (self.queries.get(key), self.views[key].query if key in self.views else None)
-        for query, relations in zip(queries, (self.before, self.after), strict=True):
-            reads = read_columns(query, relations) if query else None
+        queries = [(query, self.before) for query in self.possible.get(key, ())]
+        queries += [(self.views[key].query, self.after)] if key in self.views else []
+        for query, relations in queries:
+            reads = read_columns(query, relations)
             for inner in reads.spread if reads else ():
                 if inner in self.views or inner in self.state.views:
                     yield from self._causes((inner, Turn.QUERY), turns)
@@ -378,12 +425,15 @@ class _Sides:
                     yield broken(table, (column,), is_retyped=True)
                 for table, column in sorted(self._missed(view)):
                     yield broken(table, (column,), is_converted=True)
-                is_kept = is_same_query(self.queries.get(key), view.query)
-                yield from self._lost_by(key, view, broken) if is_kept else self._gone_from(view, broken)
+                if self._keeps_query(view):
+                    lost = (self._lost_by(view, query, broken) for query in self.possible[key])
+                    yield from dict.fromkeys(chain.from_iterable(lost))
+                else:
+                    yield from self._gone_from(view, broken)
 
-    def _lost_by(self, key: str, view: View, broken: partial[BrokenView]) -> Iterator[BrokenView]:
+    def _lost_by(self, view: View, query: str, broken: partial[BrokenView]) -> Iterator[BrokenView]:
         """Yield what a query that stays reads and loses."""
-        reads = read_columns(view.query, self.before)
+        key, reads = view.key, read_columns(query, self.before)
         if reads is None:
             return
         mode = SchemaMode.EVOLUTION if self._evolves(key) else view.schema_mode
@@ -414,7 +464,7 @@ class _Sides:
         bound = self.bound_after.get(view.key, _NO_COLUMNS)
         if view.key not in self.queries:
             return _NO_COLUMNS
-        if not is_same_query(self.queries[view.key], view.query):
+        if not self._keeps_query(view):
             return former & bound
         is_same_mode = view.schema_mode in (None, self.state.views[view.key].schema_mode)
         return former | bound if is_same_mode else bound
@@ -422,14 +472,15 @@ class _Sides:
     def _missed(self, view: View) -> Set[_Column]:
         """Return the converted columns that an existing view needs all the time."""
         former = self.swapped_before.get(view.key, _NO_COLUMNS)
-        if view.key not in self.queries or is_same_query(self.queries[view.key], view.query):
+        if view.key not in self.queries or self._keeps_query(view):
             return former
         return former & self.swapped_after.get(view.key, _NO_COLUMNS)
 
     @cached_property
     def bound_before(self) -> Mapping[str, frozenset[_Column]]:
         """The columns of tables whose other types each view does not survive as it is."""
-        return self._bound(self.queries, self.modes_before, self.before, self.retyped)
+        bound = partial(self._bound, modes=self.modes_before, relations=self.before, retyped=self.retyped)
+        return _united(map(bound, self._together()))
 
     @cached_property
     def bound_after(self) -> Mapping[str, frozenset[_Column]]:
@@ -443,7 +494,15 @@ class _Sides:
         kept = {
             key: frozenset(column.key for column in self.state.views[key].columns) for key in self.queries
         }
-        return _readers_of_swaps(self.queries, self.modes_before, self.before, self.swapped, kept)
+        return _united(
+            _readers_of_swaps(queries, self.modes_before, self.before, self.swapped, kept)
+            for queries in self._together()
+        )
+
+    def _together(self) -> Iterator[Mapping[str, str]]:
+        """Yield queries that all views may have together, until each possible one was among them."""
+        for place in range(max(map(len, self.possible.values()), default=0)):
+            yield {key: queries[min(place, len(queries) - 1)] for key, queries in self.possible.items()}
 
     @cached_property
     def swapped_after(self) -> Mapping[str, frozenset[_Column]]:
@@ -512,6 +571,43 @@ class _Sides:
                 elif outputs and modes[key] in (SchemaMode.TYPE_EVOLUTION, SchemaMode.EVOLUTION):
                     reached[key] = outputs
         return bound
+
+
+def _standing(
+    state: ViewState, queries: Sequence[str], view: View | None, columns: Relations
+) -> Sequence[str]:
+    """Return the queries that a view may have and that matter to a plan: it works, and has not its new one yet.
+
+    A run that did not end has set the new one behind all changes that it does not survive.
+    """
+    if len(queries) == 1:
+        return queries
+    shown = _keys(state)
+    named = {query: [*map(str.lower, named_columns(query) or shown)] for query in queries if shown}
+    working = [
+        query for query in queries if named.get(query, shown) == shown and not is_failing(query, columns)
+    ]
+    former = [query for query in working if view is None or not is_same_query(query, view.query)]
+    return former or working or queries
+
+
+def _united(
+    columns: Iterable[Mapping[str, frozenset[_Column]]],
+) -> Mapping[str, frozenset[_Column]]:
+    united: dict[str, frozenset[_Column]] = defaultdict(frozenset)
+    for by_key in columns:
+        for key, more in by_key.items():
+            united[key] |= more
+    return united
+
+
+def _key_before(key: str, state: TableState | ViewState) -> str:
+    """Return the key that a table or view has before a plan."""
+    return state.former_name.key if state.former_name is not None else key
+
+
+def _keys(state: TableState | ViewState) -> Sequence[str]:
+    return [column.key for column in state.columns]
 
 
 def _readers_of_swaps(

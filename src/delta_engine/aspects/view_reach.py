@@ -8,7 +8,7 @@ query names the columns that it reads until the new one has come (`sql.view_quer
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -91,22 +91,22 @@ class Side(NamedTuple):
 _NOTHING: Final = Side(Reads({}, frozenset(), frozenset(), is_sure=True), None)
 
 
-def order_of(observed: Side | None, desired: Side | None, moved: Mapping[str, Moved]) -> Order:
+def order_of(observed: Sequence[Side], desired: Side | None, moved: Mapping[str, Moved]) -> Order:
     """Return where the change of a view belongs among the changes of what it reads.
 
     Args:
-        observed: None for a new view.
+        observed: with each query that the view may have; empty for a new view.
         desired: None for a view that is dropped.
         moved: what the plan changes, by key.
     """
-    precedes = {*(_leaves(observed, moved) if observed else ())}
+    precedes = {place for side in observed for place in _leaves(side, moved)}
     follows = {*(_arrives(desired, moved) if desired else ())}
-    former, new = observed or _NOTHING, desired or _NOTHING
-    precedes |= {(key, Turn.DROP_COLUMNS) for key, _ in former.bound - new.bound}  # types change then
-    precedes |= {(key, Turn.ADD_COLUMNS) for key, _ in former.swapped - new.swapped}  # conversions begin then
-    follows |= {
-        (key, Turn.DROP_COLUMNS) for key, _ in (new.bound - former.bound) | (new.swapped - former.swapped)
-    }
+    new = desired or _NOTHING
+    bound = _NOTHING.bound.union(*(side.bound for side in observed))
+    swapped = _NOTHING.swapped.union(*(side.swapped for side in observed))
+    precedes |= {(key, Turn.DROP_COLUMNS) for key, _ in bound - new.bound}  # types change then
+    precedes |= {(key, Turn.ADD_COLUMNS) for key, _ in swapped - new.swapped}  # conversions begin then
+    follows |= {(key, Turn.DROP_COLUMNS) for key, _ in (new.bound - bound) | (new.swapped - swapped)}
     added = {key for key, turn in follows if turn is Turn.ADD_COLUMNS}
     renamed = {key for key, turn in follows if turn is Turn.RENAME_COLUMNS}
     narrowed = {key for key, turn in precedes if turn in _EARLY and key in added}

@@ -37,8 +37,6 @@ from delta_engine.actions import (
     CreateTable,
     Drop,
     DropTable,
-    Order,
-    Phase,
     TablePlan,
     Turn,
 )
@@ -93,7 +91,6 @@ from delta_engine.models import (
     FunctionName,
     PolicyName,
     QualifiedName,
-    SchemaMode,
     SecurableName,
 )
 from delta_engine.sql.function_bodies import called_functions
@@ -352,21 +349,15 @@ def _view_parts(change: Create[Any] | Align[Any], renderer: _Renderer) -> Mappin
         if text
     }
     first = next(iter(parts), view_node(name.key))
-    early: tuple[Action, ...] = renames
-    if parts:
-        early += tuple(mode for mode in change.of_type(SetSchemaMode) if _is_early(mode, order))
+    modes = (
+        change.of_type(SetSchemaMode) if order.is_ahead else ()
+    )  # the first query is the new one, by position
+    early: tuple[Action, ...] = (*renames, *modes)
     parts[view_node(name.key)] = [action for action in change.actions if action not in early]
     return {
         part: tuple(renderer.alignment(name, (*(early if part == first else ()), *actions)))
         for part, actions in parts.items()
     }
-
-
-def _is_early(mode: SetSchemaMode, order: Order) -> bool:
-    """Whether a mode changes with the first query of several: before columns go, or change their types."""
-    if mode.phase is Phase.BEGIN_EVOLUTION:
-        return order.is_ahead
-    return mode.observed is SchemaMode.BINDING
 
 
 def _with_query(action: AlterViewQuery, query: str, is_new: bool) -> AlterViewQuery:

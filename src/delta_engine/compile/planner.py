@@ -43,7 +43,7 @@ from delta_engine.models.constraints import resolved
 from delta_engine.ownership.recorded import Recorded, resource_key
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, RelationKind
-from delta_engine.state.view_states import is_hidden, with_applied_queries
+from delta_engine.state.view_states import ViewState, with_set_queries
 from delta_engine.telemetry.garbage import no_garbage_collection
 
 
@@ -130,7 +130,8 @@ class TablePlanner:
             )
         )
         views = [model for model in others if isinstance(model, View)]
-        plan, shown = with_uses(plan, state), _with_applied_queries(state, records)
+        plan = with_uses(plan, state)
+        shown = replace(state, views=with_recorded_queries(state.views, records))
         replaces = self.capabilities.session_catalog is not None
         return with_view_orders(with_read_functions(plan, shown, views), views, shown, replaces=replaces)
 
@@ -215,12 +216,15 @@ class TablePlanner:
             yield Align(name, actions, model.declared_at)
 
 
-def _with_applied_queries(state: CatalogState, records: Mapping[str, Recorded[Any]]) -> CatalogState:
-    """Return a snapshot in which the hidden queries of views are those that were applied last."""
-    hidden = (f"{ViewName.kind}.{key}" for key, view in state.views.items() if is_hidden(view))
-    models = (record.last_model for key in hidden if (record := records.get(key)) is not None)
-    applied = [model for model in models if isinstance(model, View)]
-    return replace(state, views=with_applied_queries(state.views, applied)) if applied else state
+def with_recorded_queries(
+    views: Mapping[str, ViewState], records: Mapping[str, Recorded[Any]]
+) -> Mapping[str, ViewState]:
+    """Return views, by `ViewName.key`, with what the engine has set, or may have, where the platform hides queries."""
+    recorded = {key: records.get(f"{ViewName.kind}.{key}") for key in views}
+    return {
+        key: view if (record := recorded[key]) is None else with_set_queries(view, record.ours)
+        for key, view in views.items()
+    }
 
 
 def _exists(name: SecurableName, state: CatalogState) -> bool | None:

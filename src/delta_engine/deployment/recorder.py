@@ -42,7 +42,7 @@ from delta_engine.deployment.stored_definitions import (
     struct_of,
 )
 from delta_engine.deployment.stored_records import AnyResource, record_of, resource_of
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, ViewName
 from delta_engine.models.open_struct import Moment, OpenStruct, decode_open, encode_open
 from delta_engine.ownership.recorded import AnyRecord, Failure, Kept, LastChange, Status
 from delta_engine.telemetry.context import new_id, utc_now
@@ -134,8 +134,13 @@ class RunRecorder:
             resources=tuple(tables),
             attempted=of_kind(QualifiedName.kind),
             **{
-                field: {key: definition for key, (definition,) in of_kind(kind).items()}
+                field: {key: definition for key, (*_, definition) in of_kind(kind).items()}
                 for kind, field in _ATTEMPTED.items()
+            },
+            queries_between={
+                key: tuple(view.query for view in between)
+                for key, (*between, _) in of_kind(ViewName.kind).items()
+                if between
             },
             changes=dict(changes),
             plan=plan_file,
@@ -248,6 +253,7 @@ class JournalStart(_JournalKeys):  # type: ignore[misc]  # its keys follow from 
         fence: the run's lock fence; with `started_at`, orders journals of one serial.
         resources: the keys of the tables that it was about to change.
         attempted: their definitions as the run intended them, by key.
+        queries_between: those on which views were to stand while tables change, by key.
         changes: what the securables record of the run, by key.
         plan: the checksum of the plan file that it applied; None without one.
         version: the format of the records in its entries, as of documents.
@@ -260,6 +266,7 @@ class JournalStart(_JournalKeys):  # type: ignore[misc]  # its keys follow from 
     started_by: str
     resources: tuple[str, ...]
     attempted: dict[str, tuple[TableDefinition, ...]] = msgspec.field(default_factory=dict)
+    queries_between: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     changes: dict[str, LastChange] = msgspec.field(default_factory=dict)
     plan: Checksum | None = None
     version: int = 1
@@ -429,8 +436,13 @@ def _interrupted(
             yield key, _changed(record, start)
     for key, definition in start.attempted_plain.items():
         if key not in finished:
-            attempt, earlier = kept(definition), records.get(key)
-            record = unfinished(attempt.model.qualified_name, failure, attempted=[attempt], earlier=earlier)
+            queries = start.queries_between.get(key, ())
+            attempts = [
+                kept(attempt)
+                for attempt in (*(definition.with_values(query=query) for query in queries), definition)
+            ]
+            name = attempts[0].model.qualified_name
+            record = unfinished(name, failure, attempted=attempts, earlier=records.get(key))
             yield key, _changed(record, start)
 
 

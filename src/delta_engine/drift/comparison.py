@@ -28,12 +28,11 @@ from delta_engine.drift.drifted_resources import (
     ComparedResource,
     UnmanagedPart,
 )
-from delta_engine.models import Part, Securable, SecurableName, Table, View
+from delta_engine.models import Part, Securable, SecurableName, Table
 from delta_engine.models.nested_types import Path, all_differences, lower_path, paths_inside
 from delta_engine.models.types import DataType
 from delta_engine.ownership.recorded import AcceptedDrift, Recorded, resource_key
 from delta_engine.sql.readable_types import readable_data_type
-from delta_engine.sql.view_queries import is_bridge
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, SecurableState, TableState
 from delta_engine.state.view_states import ViewState
@@ -300,11 +299,7 @@ _LOST_FOR_A_WHILE: Final = frozenset(
 
 
 def _with_kept_parts(attempted: Securable, baseline: Securable, observed: SecurableState) -> Securable:
-    """Return an attempted model with what its run left as it was; a view may read columns by position in between."""
-    if isinstance(attempted, View) and isinstance(observed, ViewState) and observed.query is not None:
-        queries = (attempted.query, *([baseline.query] if isinstance(baseline, View) else []))
-        is_between = any(is_bridge(observed.query, query) for query in queries)
-        return replace(attempted, query=observed.query) if is_between else attempted
+    """Return an attempted model with what its run left as it was."""
     if not (
         isinstance(attempted, Table) and isinstance(baseline, Table) and isinstance(observed, TableState)
     ):

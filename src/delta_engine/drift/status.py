@@ -29,7 +29,7 @@ from delta_engine.deployment.resources import created, noted, unmanaged_table
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
 from delta_engine.drift.comparison import differences_of, drift_of, is_known, still_accepted
 from delta_engine.drift.drifted_resources import ComparedResource
-from delta_engine.models import Function, QualifiedName, Securable, SecurableName, Table
+from delta_engine.models import Function, QualifiedName, Securable, SecurableName, Table, View
 from delta_engine.ownership.recorded import (
     AnyRecord,
     Failure,
@@ -214,7 +214,10 @@ def with_accepted_drift(
 def attempted_by(
     plan: TablePlan, models: Iterable[Securable], records: Mapping[str, AnyRecord]
 ) -> Mapping[str, tuple[Kept[Any], ...]]:
-    """Return the models that a run applies, and the recorded ones under new column names, by resource key."""
+    """Return the models that a run applies, by resource key.
+
+    It applies recorded tables under new column names, too, and views first with the queries that stand in between.
+    """
     by_key = {resource_key(model.qualified_name): model for model in models}
     changes = {
         resource_key(change.name): change
@@ -228,6 +231,8 @@ def attempted_by(
 
 
 def _attempts(model: Securable, change: SecurableChange, earlier: AnyRecord | None) -> Iterator[Kept[Any]]:
+    if isinstance(model, View) and isinstance(change, Align):
+        yield from (keep(replace(model, query=query)) for query in change.order.queries_between)
     if not isinstance(model, Table):
         yield keep(model)
         return

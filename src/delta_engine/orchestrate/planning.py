@@ -11,6 +11,7 @@ from delta_engine.aspects.backfill_actions import FillColumn
 from delta_engine.aspects.governed_tables import newly_protected
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.view_orders import readers_of
+from delta_engine.compile.planner import with_recorded_queries
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
     declared_by,
@@ -55,7 +56,6 @@ from delta_engine.state.catalog_reader import (
 )
 from delta_engine.state.existing_files import with_existing_files
 from delta_engine.state.states import CatalogState
-from delta_engine.state.view_states import with_applied_queries
 from delta_engine.telemetry.context import utc_now
 from delta_engine.telemetry.visible import counted
 from delta_engine.validation.relations import partial_model_violations
@@ -274,7 +274,8 @@ def _with_recorded(
     )
     if views:
         shown = readable_snapshot(environment.reader, (), views)[0].views
-        observed = replace(observed, views={**with_applied_queries(shown, views), **observed.views})
+        shown = with_recorded_queries(shown, state.resources if state else {})
+        observed = replace(observed, views={**shown, **observed.views})
     return observed
 
 

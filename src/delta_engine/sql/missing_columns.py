@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from delta_engine.sql.view_queries import parsed_query
+from delta_engine.sql.view_queries import listed_columns, parsed_query
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -60,6 +60,12 @@ def missing_columns(query: str, relations: Mapping[str, Sequence[str]]) -> list[
         return []
     missing = [column for scope in scopes for column in _missing_in(scope, relations, query)]
     return [*{(column.name.lower(), column.relations): column for column in reversed(missing)}.values()][::-1]
+
+
+def is_failing(query: str, relations: Mapping[str, Sequence[str]]) -> bool:
+    """Whether a query surely fails: it names a column that nothing has, or another number of them than a table has."""
+    is_misfit = any(number != len(relations.get(key, range(number))) for key, number in listed_columns(query))
+    return is_misfit or bool(missing_columns(query, relations))
 
 
 def _missing_in(scope: Scope, relations: Mapping[str, Sequence[str]], query: str) -> Iterator[MissingColumn]:

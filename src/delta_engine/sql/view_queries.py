@@ -313,14 +313,12 @@ def _changed_name(name: str, change: Callable[[str], str]) -> str:
     return re.sub(_NAME_PART, changed, name)
 
 
-def is_bridge(text: str, query: str) -> bool:
-    """Whether a text is a query as `without_names` or `with_columns` returns it, or both."""
-    bridged: str | None = query
-    for name, columns in _column_lists(text).items() - _column_lists(query).items():
-        bridged = bridged and without_names(bridged, name, columns)
-    for name, columns in _selected_lists(text).items() - _selected_lists(query).items():
-        bridged = bridged and with_columns(bridged, name, columns)
-    return bridged != query and is_same_query(text, bridged)
+def listed_columns(query: str) -> Iterator[tuple[str, int]]:
+    """Yield the tables and views to whose columns a query gives names, by key, with how many columns each must have."""
+    tree = _parsed(submitted_query(query))
+    for table in () if tree is None else _relations(tree):
+        if names := table.alias_column_names:
+            yield _whole_name(table).key, len(names)
 
 
 class LostRead(NamedTuple):
@@ -563,37 +561,6 @@ def _column_names(table: exp.Table, names: str) -> tuple[int, str] | None:
     if alias is None:
         return table.parts[-1].meta["end"] + 1, f" AS {quote_ident(table.name)}{names}"
     return None if alias.this is None or alias.columns else (alias.this.meta["end"] + 1, names)
-
-
-def _column_lists(query: str) -> Mapping[QualifiedName, tuple[str, ...]]:
-    """Return the names that a query gives to all columns of a table or view, or to those that it selects of it."""
-    return {
-        _whole_name(table): tuple(names)
-        for table in _submitted_relations(query)
-        if (names := table.alias_column_names or (_selection(table) or table).alias_column_names)
-    }
-
-
-def _selected_lists(query: str) -> Mapping[QualifiedName, tuple[str, ...]]:
-    """Return the columns that a query selects of a table or view before it reads them."""
-    return {
-        _whole_name(table): tuple(selection.named_selects)
-        for table in _submitted_relations(query)
-        if (selection := _selection(table)) is not None
-    }
-
-
-def _submitted_relations(query: str) -> Iterator[exp.Table]:
-    tree = _parsed(submitted_query(query))
-    yield from () if tree is None else _relations(tree)
-
-
-def _selection(table: exp.Table) -> exp.Subquery | None:
-    """Return the query in parentheses that selects from a table, with its alias."""
-    from sqlglot import exp
-
-    query = table.parent_select
-    return query.parent if query is not None and isinstance(query.parent, exp.Subquery) else None
 
 
 def _start_of(table: exp.Table) -> int:

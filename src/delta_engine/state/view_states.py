@@ -18,6 +18,8 @@ class ViewState:
     Args:
         exists: False for a missing view; all other fields are then empty.
         query: as the platform shows it; None if it hides the query from principals who do not own the view.
+        possible_queries: those that it may have if runs of the engine did not end and the platform hides it: the query,
+            and what these runs were to set.
         columns: those that the view had when its query was set, in order. A comment may be that of the column that the
             query reads.
         schema_mode: None if the platform shows none.
@@ -28,6 +30,7 @@ class ViewState:
 
     exists: bool = True
     query: str | None = None
+    possible_queries: tuple[str, ...] = ()
     columns: tuple[ViewColumn, ...] = ()
     schema_mode: SchemaMode | None = None
     comment: str = ""
@@ -46,6 +49,11 @@ class ViewState:
         )
 
     @property
+    def queries(self) -> tuple[str, ...]:
+        """The queries that it may have; none if the platform hides it and no run is known to have set one."""
+        return self.possible_queries or (() if self.query is None else (self.query,))
+
+    @property
     def evolves(self) -> bool:
         """Whether its columns are those that the query returns at any time."""
         return self.schema_mode is SchemaMode.EVOLUTION
@@ -59,17 +67,10 @@ def is_hidden(view: ViewState) -> bool:
     return view.exists and view.query is None
 
 
-def with_applied_queries(views: Mapping[str, ViewState], applied: Iterable[View]) -> dict[str, ViewState]:
-    """Return views in which the queries that the platform hides are those that the engine applied last.
-
-    Args:
-        views: by `ViewName.key`.
-        applied: the recorded models.
-    """
-    queries = {model.key: submitted_query(model.query) for model in applied}
-    return {
-        key: replace(view, query=queries.get(key)) if is_hidden(view) else view for key, view in views.items()
-    }
+def with_set_queries(view: ViewState, models: Iterable[View]) -> ViewState:
+    """Return a view whose hidden query is one of some models, of which the first was applied last, or none was."""
+    queries = tuple(dict.fromkeys(submitted_query(model.query) for model in models))
+    return replace(view, query=queries[0], possible_queries=queries) if queries and is_hidden(view) else view
 
 
 def view_state_of(view: View) -> ViewState:

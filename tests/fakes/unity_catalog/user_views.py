@@ -33,6 +33,8 @@ from tests.fakes.unity_catalog.stored import Stored
 LOST_ON_ALTER = frozenset({"column_tags", "tags"})
 """What a view may lose with its comments of columns when its query changes: no document says it."""
 
+_AFTER_WHERE = ("group", "having", "qualify", "order")
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
@@ -199,6 +201,10 @@ def _analyzed(query: str, relations: tuple[tuple[str, tuple[Output, ...]], ...])
         path = ".".join(map(quote_ident, key.split(".")))
         schema.add_table(path, {output.name: "string" for output in outputs}, dialect=databricks_dialect())
     try:
+        if renamed.args.get("where"):  # which knows no aliases of the query's own columns
+            bare = renamed.copy()
+            bare.args = {**bare.args, "expressions": [exp.Literal.number(1)], **dict.fromkeys(_AFTER_WHERE)}
+            qualify(bare, schema=schema, dialect=databricks_dialect())
         qualified = qualify(renamed, schema=schema, dialect=databricks_dialect(), quote_identifiers=False)
     except OptimizeError as error:
         raise Refusal("UNRESOLVED_COLUMN.WITH_SUGGESTION", str(error)) from error

@@ -10,6 +10,7 @@ import pytest
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, Removed
+from delta_engine.compile.compiled_plan import Step
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import (
     Column,
@@ -26,7 +27,7 @@ from delta_engine.models.parts import QualifiedName
 from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.function_states import function_state_of
 from delta_engine.state.states import CatalogState, state_of
-from delta_engine.state.view_states import ABSENT_VIEW, view_state_of
+from delta_engine.state.view_states import ABSENT_VIEW, view_state_of, with_set_queries
 from delta_engine.validation import view_rules
 from delta_engine.validation.validator import PlanValidator
 from tests.fakes.planning import compiled, statements_of
@@ -169,6 +170,41 @@ def test_a_view_reads_a_renamed_and_a_new_column_of_one_table(query: str) -> Non
     assert of_sold(query, BRIDGE, *renamed) == [BETWEEN, ADD, query]
     assert of_sold(query, BETWEEN, *renamed) == [ADD, query]
     assert of_sold(query, BETWEEN, *SOLD.columns) == [query]
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT o.address AS m, day FROM dev.silver.orders AS o", "SELECT day FROM dev.silver.orders"]
+)
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (ORDERS.columns, [BRIDGE, RENAME, BETWEEN, ADD]),
+        ((Column("id", "bigint"), Column("address", "string")), [BETWEEN, ADD]),
+        (SOLD.columns, []),
+    ],
+)
+def test_a_killed_run_over_a_hidden_query_is_continued_from_each_query_that_it_may_have_set(
+    query: str, columns: tuple[Column, ...], expected: Sequence[str]
+) -> None:
+    models = [replace(MAILS, query=text) for text in (FORMER.query, BRIDGE, BETWEEN, query)]
+    table = replace(SOLD, columns=columns, declared_at=None)
+    hidden = replace(view_state_of(FORMER), query=None)
+    state = CatalogState(tables={SOLD.key: state_of(table)}, views={MAILS.key: hidden})
+    record = Recorded.of(models[0], attempted=models[1:])
+    plan = TablePlanner().plan([SOLD, models[-1]], state, {record.key: record})
+    assert refusals_of_views(plan) == []
+    statements = [sql.removeprefix("ALTER VIEW `dev`.`silver`.`mails` AS\n") for sql in statements_of(plan)]
+    assert statements == [*expected, query]
+
+
+def test_a_left_out_view_keeps_what_each_query_needs_that_a_killed_run_may_have_set() -> None:
+    hidden = with_set_queries(
+        replace(view_state_of(FORMER), query=None), [FORMER, replace(MAILS, query=BRIDGE)]
+    )
+    longer = replace(ORDERS, columns=(*ORDERS.columns, Column("day", "date")), declared_at=None)
+    state = CatalogState(tables={ORDERS.key: state_of(ORDERS)}, views={MAILS.key: hidden})
+    plan = TablePlanner().plan([longer], state)
+    assert [(view.name.key, view.columns) for view in plan.broken_views] == [(MAILS.key, ())]
 
 
 def test_a_view_that_reads_a_renamed_column_alone_changes_twice() -> None:
@@ -410,17 +446,27 @@ def test_a_view_that_begins_to_evolve_does_before_a_bridge_spreads_columns_that_
     assert "AS i(`number`)" in statements[1]
 
 
+def all_before(step: Step, steps: Sequence[Step]) -> list[Step]:
+    direct = [steps[number] for number in step.after]
+    return [*direct, *(earlier for each in direct for earlier in all_before(each, steps))]
+
+
 def table(name: str, *columns: str) -> Table:
     return Table("dev", "silver", name, [Column(column, "bigint") for column in columns])
 
 
-def test_a_view_leaves_a_binding_mode_with_its_bridge_before_a_type_changes() -> None:
+@pytest.mark.parametrize("mode", [SchemaMode.COMPENSATION, SchemaMode.EVOLUTION])
+@pytest.mark.parametrize("reads_new", [False, True])
+def test_a_view_leaves_a_binding_mode_before_a_type_changes(mode: SchemaMode, reads_new: bool) -> None:
+    """With its bridge if that is its new query; else, with its new query, for which the change of the type waits."""
     follows = View("dev", "gold", "a", "SELECT b AS d FROM dev.silver.wide", schema_mode=SchemaMode.EVOLUTION)
-    query = "SELECT i.{0} AS c, a.d AS d FROM dev.silver.ids AS i JOIN dev.gold.a AS a ON i.{0} = a.d"
-    view = View("dev", "gold", "v", query.format("id"), schema_mode=SchemaMode.BINDING)
-    loose = replace(view, query=query.format("number"), schema_mode=SchemaMode.COMPENSATION)
+    query = "SELECT i.{0} AS c, a.d AS d FROM dev.silver.ids AS i JOIN dev.gold.a AS a ON i.{1} = a.d"
+    view = View("dev", "gold", "v", query.format("id", "id"), schema_mode=SchemaMode.BINDING)
+    names = ("number", "day" if reads_new else "number")
+    loose = replace(view, query=query.format(*names), schema_mode=mode)
     ids, wide = table("ids", "id"), replace(table("wide", "b"), columns=(Column("b", "int"),))
-    renamed = replace(ids, columns=(Column("number", "bigint", renamed_from="id"),))
+    added = (Column("day", "bigint"),) if reads_new else ()
+    renamed = replace(ids, columns=(Column("number", "bigint", renamed_from="id"), *added))
     wider = replace(
         wide, columns=(Column("b", "bigint"),), table_properties={"delta.enableTypeWidening": "true"}
     )
@@ -432,5 +478,30 @@ def test_a_view_leaves_a_binding_mode_with_its_bridge_before_a_type_changes() ->
     assert refusals_of_views(plan) == []
     steps = compiled(plan).steps
     (widening,) = (step for step in steps if any(" TYPE bigint" in each.sql for each in step.statements))
-    before = [each.sql for number in widening.after for each in steps[number].statements]
-    assert "ALTER VIEW `dev`.`gold`.`v` WITH SCHEMA COMPENSATION" in before
+    before = [each.sql for step in all_before(widening, steps) for each in step.statements]
+    assert f"ALTER VIEW `dev`.`gold`.`v` WITH SCHEMA {mode.value.upper()}" in before
+
+
+@pytest.mark.parametrize("above", ["dev.gold.v", "dev.gold.follows"])
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_star_is_set_before_a_view_that_evolves_has_columns_for_a_moment(above: str, is_new: bool) -> None:
+    """Below the star, a column goes after the view has begun to return it."""
+    ids, wide = table("ids", "a"), table("wide", "a", "b")
+    view = View("dev", "gold", "v", "SELECT a FROM dev.silver.ids")
+    evolving = replace(view, query="SELECT * FROM dev.silver.wide", schema_mode=SchemaMode.EVOLUTION)
+    follows = View("dev", "gold", "follows", "SELECT * FROM dev.gold.v", schema_mode=SchemaMode.EVOLUTION)
+    star = View("dev", "gold", "w", f"SELECT * FROM {above}", columns=[ViewColumn("a")])
+    above_zero = replace(star, query=f"{star.query} WHERE a > 0")
+    state = CatalogState(
+        tables={each.key: state_of(each) for each in (ids, wide)},
+        views={
+            view.key: view_state_of(replace(view, columns=(ViewColumn("a"),))),
+            follows.key: view_state_of(replace(follows, columns=(ViewColumn("a"),))),
+            star.key: ABSENT_VIEW if is_new else view_state_of(star),
+        },
+    )
+    plan = TablePlanner().plan([ids, table("wide", "a"), evolving, follows, above_zero], state)
+    assert refusals_of_views(plan) == []
+    steps = compiled(plan).steps
+    (waiting,) = (step.after for step in steps if step.name == view.qualified_name)
+    assert [steps[number].name for number in waiting] == [star.qualified_name]

@@ -288,8 +288,15 @@ def test_a_killed_run_that_renames_a_table_explains_its_changes() -> None:
 )
 def test_a_killed_run_explains_the_former_query_that_it_let_stand(query: str, is_drift: bool) -> None:
     model = View("dev", "gold", "mails", "SELECT o.mail FROM dev.silver.orders AS o")
-    attempted = replace(model, query="SELECT o.address AS mail, o.day FROM dev.silver.orders AS o")
-    record = Recorded.of(model, attempted=(attempted,))
+    attempted = [
+        replace(model, query=text)
+        for text in (
+            "SELECT o.mail FROM dev.silver.orders AS o(`id`, `mail`)",
+            "SELECT o.mail FROM (SELECT `id`, `address` FROM dev.silver.orders) AS o(`id`, `mail`)",
+            "SELECT o.address AS mail, o.day FROM dev.silver.orders AS o",
+        )
+    ]
+    record = Recorded.of(model, attempted=attempted)
     resource = Compared(
         record=record,
         model_name=record.name,

@@ -530,15 +530,22 @@ def test_another_hidden_query_clears_no_comment_of_a_column_that_it_lacks(projec
     require_nothing_to_do(project)
 
 
-@pytest.mark.long
+@pytest.mark.parametrize(
+    "step",
+    [
+        "entangled",
+        pytest.param("column renamed", marks=pytest.mark.long),
+        pytest.param("all at once", marks=pytest.mark.long),
+    ],
+)
 def test_a_killed_run_over_a_hidden_query_is_continued_in_an_order_in_which_the_view_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delta_engine: CommandLine, step: str
 ) -> None:
     for place in count(1):
         project = declared(CatalogProject(tmp_path / f"killed at {place}", monkeypatch, delta_engine))
         project.sync()
         hide_query(project)
-        declare(project, STEPS["all at once"])
+        declare(project, STEPS[step])
         with monkeypatch.context() as patched:
             broken = watch(project.catalog, patched)
             if not is_killed(project, monkeypatch, place, f"sync --yes {CONSENTS}"):

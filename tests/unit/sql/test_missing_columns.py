@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delta_engine.sql.missing_columns import missing_columns
+from delta_engine.sql.missing_columns import is_failing, missing_columns
 
 RELATIONS = {
     "dev.s.orders": ("id", "Amount", "address"),
@@ -79,3 +79,19 @@ def test_a_missing_column_has_what_it_may_mean() -> None:
 )
 def test_what_a_parser_may_misread_is_not_missing(query: str) -> None:
     assert missing_columns(query, RELATIONS) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "fails"),
+    [
+        ("SELECT id FROM dev.s.orders", False),
+        ("SELECT nope FROM dev.s.orders", True),
+        ("SELECT a FROM dev.s.orders AS o(a, b, c)", False),
+        ("SELECT a FROM dev.s.orders AS o(a, b)", True),
+        ("SELECT a FROM (SELECT id, amount FROM dev.s.orders) AS o(a, b)", False),
+        ("SELECT a FROM dev.s.unknown AS o(a, b)", False),
+        ("SELECT", False),
+    ],
+)
+def test_what_fails_for_sure(query: str, fails: bool) -> None:
+    assert is_failing(query, RELATIONS) is fails
