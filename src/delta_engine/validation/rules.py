@@ -298,4 +298,4 @@ def consent(kind: DestructiveKind, name: SecurableName) -> str:
     """Return how to allow a kind of change on a securable."""
     allowed = f"{kind.value}:{name.dotted if isinstance(name, PolicyName) else name}"
     once = spoken(f"--allow {allowed} for one run", f'allow=["{allowed}"] for one call')
-    return f"{once}, policy.allow: [{kind.value}] for the target."
+    return f"{once}, policy.allow: [{kind.value}] for the environment."

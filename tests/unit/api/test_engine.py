@@ -363,7 +363,7 @@ def test_messages_name_arguments_of_calls(notebook: Notebook) -> None:
     (refusal,) = engine.plan(ORDERS).refusals
     assert refusal.way_out == (
         'Declare them, or allow it: allow=["drop_column:dev.silver.orders"] for one call, '
-        "policy.allow: [drop_column] for the target."
+        "policy.allow: [drop_column] for the environment."
     )
     assert not engine.plan(ORDERS, allow=["drop_column:dev.silver.orders"]).refusals
     with pytest.raises(ConfigError, match=r"^allow: "):

@@ -171,7 +171,7 @@ def lineage_check(lineage: str) -> Check:
 
 
 def platform_check(version: str) -> Check:
-    """Return the platform's version with the costs of an older one. Only runtimes have one; none is too old."""
+    """Return the platform's version with the costs of an older runtime; plans refuse what it lacks."""
     if version == _UNKNOWN_RUNTIME:  # the engine then sends what every runtime accepts
         return Check.unknown(Topic.PLATFORM, "version", f"{version}; {_ONE_BY_ONE}")
     runtime = _RUNTIME.match(version)
