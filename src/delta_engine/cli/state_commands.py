@@ -371,7 +371,7 @@ def _summary(deployment: Deployment, state: DeploymentState) -> Iterator[str]:
     by = f" by {state.updated_by}" if state.updated_by else ""
     yield f"serial       {state.serial}, saved {shown_moment(state.updated_at)}{by}"
     yield f"compared     {shown_moment(state.synced_at) if state.synced_at else 'never'}"
-    yield f"lineage      {state.lineage}"
+    yield f"commit       {state.lineage}"
     yield f"engine       {state.engine_version} on {state.platform_version}"
     yield f"resources    {_counts(state)}"
     yield f"last apply   {actions.added} added, {actions.changed} changed, {actions.destroyed} destroyed"
