@@ -1,4 +1,4 @@
-"""The example of docs/models.md. It declares every facet once, and tests of all facets take their values from it."""
+"""The example of docs/models.md, also in Python. It declares every facet once, and tests of facets take values from it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ from delta_engine.models import AbacPolicy, Column, Function, Schema, Table
 from tests.cases.golden_cases import settings_for
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
+IN_PYTHON = PAGE.parent / "examples" / "every_key.py"
+"""The models of the page as Python."""
 
 VARIABLES = {"catalog": "dev"}
 
 
 def example(language: str) -> str:
     """Return the code of the example in a language."""
+    if language == "python":
+        return IN_PYTHON.read_text("utf-8")
     _, _, section = PAGE.read_text("utf-8").partition("## Everything at once")
     match = re.search(rf"```{language}\n(.*?)```", section, re.DOTALL)
     assert match is not None
