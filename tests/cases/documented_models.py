@@ -1,4 +1,4 @@
-"""The example of docs/models.md, also in Python. It declares every facet once, and tests of facets take values from it."""
+"""The example of docs/models.md, also in Python. It declares every facet once, and tests take their values from it."""
 
 from __future__ import annotations
 
