@@ -29,15 +29,15 @@ class Option(NamedTuple):
 
 
 def command_reference() -> Mapping[str, str]:
-    """Return what the page about commands has of each command, by its name, and two tables of options."""
+    """Return what the page about commands has of each command, by its name, and two lists of options."""
     group: Any = typer.main.get_command(app)
     commands = dict(_commands(group, ()))
     options = {name: _own_options(command, name) for name, command in commands.items()}
     counts = Counter(option for own in options.values() for option in own)
     shared = [option for option, count in counts.items() if count >= _SHARED_BY]
     return {
-        "options of every command": _table(_options(group, _context(group, ""))),
-        "shared options": _table(shared),
+        "options of every command": "\n" + _list(_options(group, _context(group, ""))) + "\n",
+        "shared options": "\n" + _list(shared) + "\n",
         **{name: _section(command, options[name], shared) for name, command in commands.items()},
     }
 
@@ -59,8 +59,8 @@ def _section(command: Any, options: Sequence[Option], shared: Sequence[Option]) 
     elsewhere = [option.link for option in options if option in shared]
     parts = [
         *(_escaped(paragraph) for paragraph in (command.help or "").split("\n\n")),
-        *([_table(own).rstrip()] if own else []),
-        *([f"[Shared options](#shared-options): {', '.join(elsewhere)}."] if elsewhere else []),
+        *([_list(own)] if own else []),
+        *([f"Also {', '.join(elsewhere)}."] if elsewhere else []),
         *([f"```text\n{command.epilog}\n```"] if command.epilog else []),
     ]
     return "\n" + "\n\n".join(parts) + "\n\n"
@@ -76,15 +76,14 @@ def _options(command: Any, context: Any, *, but: frozenset[str] = frozenset()) -
         for parameter in command.get_params(context)
         if "--help" not in parameter.opts and parameter.name not in but
     ]
-    return [Option(record[0].removesuffix(" <path>"), _escaped(record[1])) for record in records if record]
+    return [Option(re.sub(" <.*>$", "", record[0]), _escaped(record[1])) for record in records if record]
 
 
 _OF_ALL: Final = frozenset(parameter.name for parameter in typer.main.get_command(app).params)
 
 
-def _table(options: Sequence[Option]) -> str:
-    rows = (f"| `{option.names}` | {option.meaning} |\n" for option in options)
-    return "".join(("| option | meaning |\n| --- | --- |\n", *rows))
+def _list(options: Sequence[Option]) -> str:
+    return "\n".join(f"- `{option.names}`: {option.meaning}" for option in options)
 
 
 def _escaped(text: str) -> str:

@@ -53,16 +53,14 @@ def generated_tables() -> Mapping[str, Mapping[str, str]]:
             **{word: _keys(fields) for word, fields in FIELDS.items()},
             "column": _keys(COLUMN_FIELDS),
         },
-        "rights.md": {"rights": _rights_table()},
         "rules.md": {
             "hazards": table(
                 ("hazard", "means"), ((f"`{hazard.value}`", _HAZARDS[hazard]) for hazard in Hazard)
             ),
-            "models": _rules_table("models"),
-            "plans": _rules_table("plans"),
             "lint": _house_rules_table(),
         },
-        "statements.md": {"how features change": _changes_table()},
+        "every-rule.md": {"models": _rules_table("models"), "plans": _rules_table("plans")},
+        "statements.md": {"rights": _rights_table(), "how features change": _changes_table()},
     }
 
 
