@@ -190,7 +190,7 @@ def with_kinds(page: str, answers: Mapping[str, str]) -> str:
 
 def spark_answers(page: str) -> Mapping[str, str]:
     """Return what a page says of Spark, by kind."""
-    _, _, section = page.partition("<!-- kinds: make pages -->")
+    section = page.partition("<!-- kinds: make pages -->")[2].partition("<!-- end -->")[0]
     cells = [line.strip("| \n").split(" | ") for line in section.splitlines() if line.startswith("| `")]
     return {cell[0].strip("`"): cell[2] for cell in cells}
 
