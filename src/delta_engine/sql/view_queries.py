@@ -571,7 +571,11 @@ def _start_of(table: exp.Table) -> int:
 def _possible_columns(tree: exp.Query) -> Mapping[str, frozenset[str]]:
     from sqlglot import exp
 
-    columns = [(column.table.lower(), column.name.lower()) for column in tree.find_all(exp.Column)]
+    columns = [
+        (column.table.lower(), column.name.lower())
+        for column in tree.find_all(exp.Column)
+        if not _is_output(column)
+    ]
     using = {name.name.lower() for join in tree.find_all(exp.Join) for name in join.args.get("using") or ()}
     possible: dict[str, frozenset[str]] = {}
     for table in _relations(tree):
@@ -583,6 +587,16 @@ def _possible_columns(tree: exp.Query) -> Mapping[str, frozenset[str]]:
         key = _whole_name(table).key
         possible[key] = possible.get(key, frozenset()) | names
     return possible
+
+
+def _is_output(column: exp.Column) -> bool:
+    """Whether a column in ORDER BY is one that the query computes: these hide columns of tables there."""
+    from sqlglot import exp
+
+    order = column.find_ancestor(exp.Order, exp.Select)
+    select = order.parent if isinstance(order, exp.Order) and not column.table else None
+    selects = select.selects if isinstance(select, exp.Select) else ()
+    return any(output.alias.lower() == column.name.lower() for output in selects)
 
 
 def _sure_columns(tree: exp.Query) -> Mapping[str, frozenset[str]]:

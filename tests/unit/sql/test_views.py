@@ -284,6 +284,18 @@ def test_named_columns_are_those_that_the_text_names() -> None:
             False,
         ),
         ("SELECT nothing FROM dev.silver.orders", {"nothing"}, False),
+        (
+            "SELECT id AS Amount FROM dev.silver.orders ORDER BY -amount, customer_id",
+            {"id", "customer_id"},
+            True,
+        ),
+        ("SELECT id AS amount FROM dev.silver.orders o ORDER BY o.amount", {"id", "amount"}, True),
+        (
+            "SELECT max(id) OVER (ORDER BY amount) AS amount FROM dev.silver.orders",
+            {"id", "amount"},
+            True,
+        ),
+        ("SELECT id, amount FROM dev.silver.orders ORDER BY amount", {"id", "amount"}, True),
     ],
 )
 def test_columns_that_queries_read(query: str, orders: set[str], is_sure: bool) -> None:
