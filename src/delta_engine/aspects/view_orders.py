@@ -304,8 +304,10 @@ class _Sides:
         for place in order.precedes:
             turns = [turn for turn in _TURNS if turn is not Turn.ADD_COLUMNS or place[0] in counted]
             precedes |= {*self._causes(place, turns)}
+        stars = frozenset[str]() if view.schema_mode is SchemaMode.EVOLUTION else reads.spread
         for place in order.follows:
-            follows |= {*self._causes(place, _TURNS)}
+            is_settled = place[1] is not Turn.CREATE or place[0] in reads.counted | stars
+            follows |= {*self._causes(place, _TURNS)} if is_settled else {place}
         follows |= {(key, Turn.QUERY) for key in self._stars_before(view)}
         order = replace(order, precedes=frozenset(precedes), follows=frozenset(follows))
         if not changes_query or former is None:
@@ -361,7 +363,7 @@ class _Sides:
         if turn is Turn.DROP:
             for inner_place in order_of([*self._sides_before(key)], None, self.moved).precedes:
                 yield from self._causes(inner_place, turns)
-        if turn is Turn.CREATE or not self._evolves(key):
+        if not self._evolves(key):
             return
         queries = [(query, self.before) for query in self.possible.get(key, ())]
         queries += [(self.views[key].query, self.after)] if key in self.views else []

@@ -446,6 +446,22 @@ def test_a_view_that_begins_to_evolve_does_before_a_bridge_spreads_columns_that_
     assert "AS i(`number`)" in statements[1]
 
 
+@pytest.mark.parametrize("query", ["SELECT o.c FROM dev.gold.v AS o(c)", "SELECT * FROM dev.gold.v"])
+def test_a_view_that_is_bound_to_the_columns_of_a_new_one_follows_their_drop(query: str) -> None:
+    spreads = View("dev", "gold", "v", "SELECT * FROM dev.silver.wide", schema_mode=SchemaMode.EVOLUTION)
+    bound = View("dev", "gold", "w", query)
+    state = CatalogState(
+        tables={table("wide").key: state_of(table("wide", "a", "b"))},
+        views={view.key: ABSENT_VIEW for view in (spreads, bound)},
+    )
+    plan = TablePlanner().plan([table("wide", "a"), spreads, bound], state)
+    assert refusals_of_views(plan) == []
+    steps = compiled(plan).steps
+    (creation,) = (step for step in steps if step.name == bound.qualified_name)
+    before = [each.sql for step in all_before(creation, steps) for each in step.statements]
+    assert any("DROP COLUMNS" in sql for sql in before)
+
+
 def all_before(step: Step, steps: Sequence[Step]) -> list[Step]:
     direct = [steps[number] for number in step.after]
     return [*direct, *(earlier for each in direct for earlier in all_before(each, steps))]
