@@ -225,8 +225,8 @@ def test_the_search_finds_without_a_server(tab: Page, site: Path, trouble: list[
     assert trouble == []
 
 
-def test_a_short_page_prints_on_two_sheets_without_the_menus(tab: Page, site: Path) -> None:
-    tab.goto((site / "promoting.html").as_uri())
+def test_the_quick_start_prints_on_two_sheets(tab: Page, site: Path) -> None:
+    tab.goto((site / "quick-start.html").as_uri())
     margin = "15mm"
     printed = tab.pdf(format="A4", margin={"top": margin, "right": margin, "bottom": margin, "left": margin})
     assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 2
