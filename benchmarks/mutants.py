@@ -172,79 +172,103 @@ def drawn(package: Path, draw: int) -> Iterator[Mutation]:
 
 
 class Recorder:
-    """A plugin of pytest that notes which tests run which lines, and how much of a core they take."""
+    """A plugin of pytest that notes which tests run which lines of some modules, and how much of a core they take."""
 
-    def __init__(self, package: Path) -> None:
-        self.tests: list[str] = []
-        self.seconds: list[float] = []
+    def __init__(self, package: Path, modules: Sequence[str]) -> None:
+        self._tests: list[str] = []
+        self._seconds: list[float] = []
         self._failed: set[str] = set()
         self._package = package
-        self._coverage = Coverage(data_file=None, source=[str(package)])
+        self._modules = modules
+        self._coverage = Coverage(data_file=None, include=[str(package / module) for module in modules])
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         began = time.process_time()
         self._coverage.start()
-        self._coverage.switch_context(str(len(self.tests)))
+        self._coverage.switch_context(str(len(self._tests)))
         result = yield
         self._coverage.stop()
-        self.tests.append(item.nodeid)
-        self.seconds.append(round(time.process_time() - began, 3))
+        self._tests.append(item.nodeid)
+        self._seconds.append(round(time.process_time() - began, 3))
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if not report.passed:
             self._failed.add(report.nodeid)
 
-    def record(self) -> dict[str, Any]:
-        """Return the tests that pass, and for each place of each module the bits of those that run it."""
-        data = self._coverage.get_data()
-        passing = sum(1 << number for number, test in enumerate(self.tests) if test not in self._failed)
-        modules: dict[str, dict[str, str]] = {}
-        for name in sorted(data.measured_files()):
-            places = places_of_lines(Path(name).read_bytes())
-            bits: dict[str, int] = {}
-            for line, contexts in data.contexts_by_lineno(name).items():
-                if line in places:
-                    bits[places[line]] = passing & sum(1 << int(context) for context in contexts if context)
-            path = Path(name).relative_to(self._package).as_posix()
-            modules[path] = {place: f"{tests:x}" for place, tests in bits.items() if tests}
+    def records(self) -> dict[str, dict[str, Any]]:
+        """Return, by file, the tests and for each place of each module the bits of those that run it and pass."""
+        numbers: dict[str, list[int]] = defaultdict(list)
+        for number, test in enumerate(self._tests):
+            numbers[test.partition("::")[0]].append(number)
+        runs = {module: dict(self._places(module)) for module in self._modules}
         return {
-            "tests": self.tests,
-            "seconds": self.seconds,
-            "failed": len(self._failed),
-            "modules": modules,
+            file: {
+                "tests": [self._tests[number] for number in of_file],
+                "seconds": [self._seconds[number] for number in of_file],
+                "failed": sum(self._tests[number] in self._failed for number in of_file),
+                "modules": {module: self._bits(places, of_file) for module, places in runs.items()},
+            }
+            for file, of_file in numbers.items()
         }
 
+    def _places(self, module: str) -> Iterator[tuple[str, set[int]]]:
+        """Yield the places of a module with the numbers of the tests that run them."""
+        file = self._package / module
+        places = places_of_lines(file.read_bytes())
+        for line, contexts in self._coverage.get_data().contexts_by_lineno(str(file)).items():
+            if line in places:
+                yield places[line], {int(context) for context in contexts if context}
 
-def record_contexts(work: Work) -> None:
-    """Note which tests of each file run which places, unless it was noted of the same text of the file."""
-    noted = {(line["file"], line["digest"]) for line in _lines(work.contexts)}
-    files = sorted(
+    def _bits(self, places: Mapping[str, set[int]], of_file: Sequence[int]) -> dict[str, str]:
+        passing = [place for place, number in enumerate(of_file) if self._tests[number] not in self._failed]
+        bits = {
+            place: sum(1 << bit for bit in passing if of_file[bit] in numbers)
+            for place, numbers in places.items()
+        }
+        return {place: f"{tests:x}" for place, tests in bits.items() if tests}
+
+
+AT_ONCE: Final = 20
+"""How many files of tests are recorded in one process."""
+
+
+def record_contexts(work: Work, modules: Sequence[str], folders: Sequence[str]) -> None:
+    """Note which tests of each file run which places of modules, unless that is noted of the same text of the file."""
+    noted = {(line["file"], line["digest"]): {*line["modules"]} for line in _lines(work.contexts)}
+    files = [
         file.relative_to(work.copy).as_posix()
-        for folder in TESTS
-        for file in (work.copy / folder).rglob("test_*.py")
-    )
-    for file in files:
-        digest = hashlib.sha256((work.copy / file).read_bytes()).hexdigest()[:16]
-        if (file, digest) in noted:
-            continue
-        process = work.run("-m", "benchmarks.mutants", "--record", file, seconds=2 * MOST_SECONDS)
-        is_told = process is not None and process.stdout.strip()
-        record = json.loads(process.stdout.splitlines()[-1]) if process and is_told else {"tests": []}
-        _append(work.contexts, {"file": file, "digest": digest, **record})
-        print(f"{file}: {len(record['tests'])} tests, {record.get('failed', 'not')} failed", flush=True)
+        for folder in folders
+        for file in sorted((work.copy / folder).rglob("test_*.py"))
+    ]
+    digests = {file: hashlib.sha256((work.copy / file).read_bytes()).hexdigest()[:16] for file in files}
+    missing = [file for file in files if not noted.get((file, digests[file]), set()) >= {*modules}]
+    listed = work.folder / "recorded.json"
+    for place in range(0, len(missing), AT_ONCE):
+        chosen = missing[place : place + AT_ONCE]
+        listed.write_text(json.dumps({"files": chosen, "modules": modules}))
+        process = work.run("-m", "benchmarks.mutants", "--record", str(listed), seconds=10 * MOST_SECONDS)
+        told = process.stdout.splitlines() if process is not None else []
+        records = json.loads(told[-1]) if told else {}
+        for file in chosen:
+            record = records.get(file, {"tests": [], "modules": {module: {} for module in modules}})
+            _append(work.contexts, {"file": file, "digest": digests[file], **record})
+        failed = sum(record["failed"] for record in records.values())
+        count = sum(len(record["tests"]) for record in records.values())
+        print(f"{place + len(chosen)} of {len(missing)} files: {count} tests, {failed} failed", flush=True)
 
 
-def _record(file: str) -> int:
-    """Run the tests of a file in this process, and print what they run."""
-    plugin = Recorder(Path.cwd() / PACKAGE)
+def _record(listed: Path) -> int:
+    """Run the tests of files in this process, and print what they run of modules."""
+    asked = json.loads(listed.read_text())
+    plugin = Recorder(Path.cwd() / PACKAGE, asked["modules"])
     own = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    pytest.main([*_without_x(_PYTEST), file], [plugin])
+    pytest.main([*_without_x(_PYTEST), *asked["files"]], [plugin])
     sys.stdout.flush()
     os.dup2(own, 1)
-    print(json.dumps(plugin.record()), flush=True)
+    print(json.dumps(plugin.records()), flush=True)
     return 0
 
 
@@ -263,7 +287,7 @@ class Contexts:
         """Return the tests that run a mutated statement, the quickest first, for as long as a mutant may take."""
         quickest: list[tuple[float, str]] = []
         for record in self._records:
-            places = record.get("modules", {}).get(mutation.path, {})
+            places = record["modules"].get(mutation.path, {})
             masks = (
                 (places.get(place, "0") for place in mutation.lines) if mutation.lines else places.values()
             )
@@ -408,7 +432,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=500, help="how many stories are played with each")
     parser.add_argument("--again", action="store_true", help="try the mutants again that survived")
     parser.add_argument("--table", action="store_true", help="print the results there are, and try nothing")
-    parser.add_argument("--record", metavar="FILE", help=argparse.SUPPRESS)
+    parser.add_argument("--in", dest="folders", nargs="+", default=TESTS, help="the folders of the tests")
+    parser.add_argument("--record", type=Path, metavar="FILE", help=argparse.SUPPRESS)
     parser.add_argument("--tests", type=Path, metavar="FILE", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.record:
@@ -421,7 +446,7 @@ def main(arguments: list[str] | None = None) -> int:
     mutants = list(islice(drawn(PROJECT / PACKAGE, options.draw), options.first))
     results = {(line["key"], line["digest"]): Result(**line) for line in _lines(work.results)}
     if not options.table:
-        _try_all(work, mutants, results, options.seeds, again=options.again)
+        _try_all(work, mutants, results, options)
     tried_mutants = [(each, results.get((each.key, each.digest))) for each in mutants]
     told = [(each, result) for each, result in tried_mutants if result is not None]
     print(f"{len(told)} of {len(mutants)} mutants were tried.\n")
@@ -434,19 +459,18 @@ def _try_all(
     work: Work,
     mutants: Sequence[Mutation],
     results: dict[tuple[str, str], Result],
-    seeds: int,
-    *,
-    again: bool,
+    options: argparse.Namespace,
 ) -> None:
+    seeds = options.seeds
     work.renew_copy()
-    record_contexts(work)
+    record_contexts(work, sorted({mutant.path for mutant in mutants}), options.folders)
     contexts = Contexts(work)
     broken = killed_by_story(work, seeds)
     if broken:
         raise SystemExit(f"The source as it is breaks a story: {broken}")
     for mutation in mutants:
         former = results.get((mutation.key, mutation.digest))
-        if former is not None and not (again and not former.test and not former.story):
+        if former is not None and not (options.again and not former.test and not former.story):
             continue
         result = tried(work, mutation, contexts, seeds)
         results[mutation.key, mutation.digest] = result
