@@ -24,6 +24,7 @@ _BY_HAND: Final = re.compile(r"dropped by hand: (ALTER TABLE \S+ DROP CONSTRAINT
 def play_finale(world: World) -> None:
     """Play the end of a story."""
     world.drift_policy = DriftPolicy(handling=DriftHandling.REVERT)
+    world.lags = ()
     world.stage.play({_NAME: partial(_act, world)})
     if world.judge.finding is None:
         world.judge.at_end()

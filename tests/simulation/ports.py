@@ -17,6 +17,7 @@ from delta_engine.models import QualifiedName, Table
 from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import CatalogState
 from tests.simulation.judge import grants_on
+from tests.simulation.lagging import shown
 from tests.simulation.processes import Answer, PortErrors, Process
 
 _QUESTIONS = ("SELECT", "SHOW", "DESCRIBE")
@@ -43,15 +44,20 @@ class SimulatedCatalog:
         return self._process.call("counts rows", lambda: dict.fromkeys(keys, 0), _READ_ERRORS)
 
     def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
-        return self._read("reads the catalog", models, others)
+        return self._read("reads the catalog", models, others, directly=False)
 
     def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
-        return self._read("reads what it changed", models, others)
+        return self._read("reads what it changed", models, others, directly=True)
 
-    def _read(self, what: str, models: Sequence[Table], others: Sequence[Other]) -> CatalogState:
+    def _read(
+        self, what: str, models: Sequence[Table], others: Sequence[Other], *, directly: bool
+    ) -> CatalogState:
+        world = self._process.world
+
         def effect() -> CatalogState:
             self._process.seen_grants = grants_on(self._catalog.functions)
-            return self._catalog.snapshot(models, others)
+            state = self._catalog.snapshot(models, others)
+            return shown(state, world.lags, world.past, world.stage.now, directly=directly)
 
         return self._process.call(what, effect, _READ_ERRORS)
 

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from delta_engine.actions.drift_policy import DriftHandling
 from tests.builders.histories import FACETS, TOPICS
+from tests.simulation.lagging import VIEWS, Lag
 
 ENGINES = ("ann", "ben", "cy")
 TABLES = "aaab"
@@ -125,6 +126,7 @@ class Scenario(NamedTuple):
         stickiness: how likely an actor goes on after its turn.
         last_edits: the commit whose run is undone at the end, if any.
         last_changes: what is changed by hand at the end, if anything.
+        lags: the views that show earlier states, until faults stop.
     """
 
     seed: int
@@ -133,6 +135,7 @@ class Scenario(NamedTuple):
     parts: tuple[Part, ...]
     last_edits: tuple[Edit, ...] = ()
     last_changes: tuple[ByHand, ...] = ()
+    lags: tuple[Lag, ...] = ()
 
 
 def drawn(seed: int) -> Scenario:
@@ -159,6 +162,7 @@ def drawn(seed: int) -> Scenario:
         parts=tuple(parts),
         last_edits=_edits(random, topics) if is_undone else (),
         last_changes=() if is_undone else (_by_hand(random, topics), _by_hand(random, topics)),
+        lags=_lags(random) if random.random() < 0.3 else (),
     )
 
 
@@ -194,6 +198,11 @@ def _commands(random: Random, topics: Sequence[str], count: int) -> list[Step]:
 def _faults(random: Random) -> tuple[Fault, ...]:
     count = random.choice((0, 0, 1, 1, 2))
     return tuple(Fault(random.randint(0, 17), random.choice([*FaultKind])) for _ in range(count))
+
+
+def _lags(random: Random) -> tuple[Lag, ...]:
+    views = random.sample(VIEWS, random.choice((1, 1, 2)))
+    return tuple(Lag(view, random.choice((2.0, 10.0, 60.0))) for view in views)
 
 
 def _edits(random: Random, topics: Sequence[str]) -> tuple[Edit, ...]:

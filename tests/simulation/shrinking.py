@@ -32,6 +32,8 @@ def _shorter(scenario: Scenario) -> Iterator[Scenario]:
         for steps in _shorter_steps(part.steps):
             shorter = Part(part.actor, steps)
             yield scenario._replace(parts=(*parts[:place], shorter, *parts[place + 1 :]))
+    for place in range(len(scenario.lags)):
+        yield scenario._replace(lags=scenario.lags[:place] + scenario.lags[place + 1 :])
     for place in range(len(scenario.last_edits)):
         edits = scenario.last_edits
         yield scenario._replace(last_edits=edits[:place] + edits[place + 1 :])

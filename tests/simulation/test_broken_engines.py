@@ -17,9 +17,11 @@ from delta_engine.deployment.locks.lease import Lease
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.stored import DocumentIdentity, StoredDocument
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.orchestrate import orchestrator, reviewed_plans
+from delta_engine.models import Table
+from delta_engine.orchestrate import orchestrator, recording, reviewed_plans
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.recording import Recording
+from delta_engine.ownership.recorded import Recorded
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.simulation import world as simulated
 from tests.simulation.ports import Documents
@@ -116,6 +118,15 @@ def a_second_look_that_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Recording, "confirm", lambda *_: frozenset())
 
 
+def a_lag_that_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    confirmed = recording.confirmed
+
+    def unaware(*arguments: Any, **named: Any) -> Recorded[Table]:
+        return replace(confirmed(*arguments, **named), failure=None, explained=(), lag=())
+
+    patch.setattr(recording, "confirmed", unaware)
+
+
 def an_undo_that_does_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(simulated, "undo", lambda *_: None)
 
@@ -139,6 +150,7 @@ BREAKS: Mapping[str, Sequence[Break]] = {
     "EndsAsDocumented": [a_traceback],
     "KilledRunsAreExplained": [journals_that_are_not_explained],
     "FilesAreAppliedOnce": [plan_files_that_are_forgotten],
+    "OwnChangesAreNoDrift": [a_lag_that_is_forgotten],
     "Converges": [comments_that_get_lost],
     "UndoBringsBack": [an_undo_that_does_nothing],
     "DriftIsReported": [a_report_that_is_empty],
@@ -149,6 +161,7 @@ HINTS: Mapping[Break, int] = {
     a_lease_that_is_never_checked: 253,
     a_lease_that_never_expires: 253,
     a_save_without_comparing: 60,
+    a_lag_that_is_forgotten: 2907,
     a_second_look_that_is_forgotten: 18,
     a_skipped_consent: 2,
     full_ownership: 19,

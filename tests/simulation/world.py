@@ -44,6 +44,7 @@ from tests.builders.histories import modelled, statement_by_hand
 from tests.builders.worlds import EVERYTHING, Catalog, Kill
 from tests.cases.ownership_ledger import parts_of
 from tests.simulation.judge import Judge
+from tests.simulation.lagging import Past
 from tests.simulation.ports import (
     Documents,
     Journals,
@@ -79,6 +80,8 @@ class World:
     Attributes:
         facets: what the newest models declare, by the names of tables.
         plan_files: the files of all plans, in order.
+        lags: the views that lag now.
+        past: the tables at all times.
     """
 
     def __init__(self, scenario: Scenario, errored: Path) -> None:
@@ -92,6 +95,8 @@ class World:
         self.facets: dict[str, dict[str, object]] = {"a": {}, "b": {"key": True}}
         self.function: dict[str, Any] = {}
         self.plan_files: list[PlanFile] = []
+        self.lags = scenario.lags
+        self.past = Past()
         self.errored = errored
         self.drift_policy = DriftPolicy(handling=scenario.handling)
         self._commands = 0
@@ -108,6 +113,8 @@ class World:
 
     def play(self) -> None:
         """Play the parts of the scenario."""
+        for lag in self.lags:
+            self.stage.tell(f"information_schema.{lag.view} lags by {lag.seconds:g} s", by="views")
         self.stage.play({part.actor: partial(self.act, *part) for part in self.scenario.parts})
 
     def act(self, actor: str, steps: Sequence[Step]) -> None:
@@ -157,6 +164,7 @@ class World:
         before = dict(self.catalog.tables), dict(self.catalog.functions)
         self.catalog.user = process.actor if process else "jo"
         rows = self.catalog.run(sql)
+        self.past.note(self.stage.now, self.catalog.tables)
         self.judge.on_changed(process, sql, *before)
         return rows
 
