@@ -33,7 +33,7 @@ class DeltaEngineError(Exception):
     """The root of every error that the engine raises on purpose."""
 
     topic: ClassVar[str] = "failed"
-    """The section of `docs/troubleshooting.md` with causes and ways out: its anchor, which never changes."""
+    """The section of `docs/troubleshooting.md` with causes and fixes: its anchor, which never changes."""
 
 
 class RefusedError(DeltaEngineError):
@@ -44,7 +44,7 @@ class RefusedError(DeltaEngineError):
         table: the qualified table name.
         securable: the kind and name of a securable that is not a table, such as `schema dev.silver`.
         location: the place of the refused declaration.
-        way_out: what the user can do about it.
+        way_out: the fix, in the imperative.
     """
 
     topic = "refused"
@@ -80,7 +80,7 @@ class RefusedError(DeltaEngineError):
 
     @property
     def message(self) -> str:
-        """The reason and the way out."""
+        """The reason and the fix."""
         reason = self.reason.removesuffix(".")  # platform messages may end with a period
         return f"{reason}.{f' {self.way_out}' if self.way_out else ''}"
 
@@ -275,7 +275,7 @@ class SparkStartError(DeltaEngineError):
 
     Args:
         reason: in the words of Spark, with the program that did not start.
-        way_out: how to find out more.
+        way_out: how to find the cause.
     """
 
     def __init__(self, reason: str, *, way_out: str = "") -> None:
@@ -297,10 +297,10 @@ _MOST_CHOICES = 20
 
 
 def unknown(what: str, name: str, choices: Iterable[str]) -> tuple[str, str]:
-    """Return the reason and the way out for an unknown name."""
+    """Return the reason and the fix for an unknown name."""
     choices = sorted(choices)
     close = difflib.get_close_matches(name, choices, n=1)
     shown = ", ".join(choices[:_MOST_CHOICES]) + (", …" if len(choices) > _MOST_CHOICES else "")
-    way_out = f"Known: {shown}." if choices else "None is known."
+    way_out = f"Use one of: {shown}." if choices else f"No {what} is available."
     way_out = f"Did you mean {close[0]!r}?" if close else way_out
     return f"unknown {what} {name!r}", way_out

@@ -161,7 +161,7 @@ def run(delta_engine: CommandLine, arguments: Sequence[str], place: str) -> None
     if "apply" in arguments and not Path(file := arguments[arguments.index("apply") + 1]).exists():
         run(delta_engine, [*arguments[: arguments.index("apply")], "plan", "--out", file], place)
     done = delta_engine(*arguments)
-    asks = "There is no terminal to ask on" in done.stderr
+    asks = "Without a terminal, the command cannot ask" in done.stderr
     asks |= " declared already (" in done.stderr  # `import`: the example declares the tables of the pages
     assert done.code == ExitCode.DONE or asks, f"{place}: {shlex.join(arguments)}: {done.stderr}"
 

@@ -48,9 +48,9 @@ from delta_engine.errors import InvalidCommandError
 EPILOG = (
     "Exit codes: 0 done, or nothing to do; 1 failed; 2 changes pending (plan --detailed-exitcode), "
     "drift (drift --fail-on), findings (lint), or files not formatted (fmt --check); "
-    "3 refused: invalid model or config, unsafe or stale plan, wrong usage, no --yes without a terminal; "
+    "3 refused: invalid model or config, unsafe or stale plan, wrong usage, neither a terminal nor --yes; "
     "4 another run holds the lock; "
-    "5 done in part, or applied and not recorded; 130 stopped by Ctrl-C, with the applied changes on record"
+    "5 done in part, or applied but not recorded; 130 stopped by Ctrl-C, with the applied changes recorded"
 )
 
 app = command_group(
@@ -68,7 +68,7 @@ def main_options(
         value(
             "--env -e",
             "ENV",
-            "The environment: a file of that name in the configuration folder.",
+            "The environment: the name of a file in the configuration folder.",
             complete_environment,
             envvar="DELTA_ENGINE_ENV",
         ),
@@ -78,7 +78,7 @@ def main_options(
         value(
             "--conf-dir",
             "DIR",
-            "The configuration folder; by default the folder conf here, or of the project that this is in.",
+            "The configuration folder. By default, the folder conf of the project around the current folder.",
         ),
     ] = None,
     project: Annotated[
@@ -86,8 +86,8 @@ def main_options(
         value(
             "--project -p",
             "GLOB",
-            "The folders of projects: 'teams/*'. validate, plan and drift run in each that matches, and other "
-            "commands in one. Repeatable.",
+            "The folders of projects, such as 'teams/*'. validate, lint, plan and drift run in all matching "
+            "projects. Most other commands need exactly one. Repeatable.",
         ),
     ] = None,
     log_json: Annotated[
@@ -101,7 +101,7 @@ def main_options(
 ) -> None:
     """Declarative schema management for Delta Lake tables on Unity Catalog.
 
-    Declare tables in conf/models, look at `plan`, and let `sync` bring the catalog there.
+    Declare tables in conf/models, review the changes with `plan`, and apply them with `sync`.
     """
     ctx.obj = root_context(ctx, env, conf_dir, project)
     if log_json:
@@ -137,11 +137,11 @@ def doctor(
         value(
             "--conformance",
             "CATALOG.SCHEMA",
-            "Make scratch tables there, run every kind of statement and read once, drop them, and report.",
+            "Create scratch tables in this schema, run every kind of statement and read once, and drop the tables.",
         ),
     ] = None,
     external_location: Annotated[
-        str | None, value("--external-location", "URL", "Where --conformance may make an external table.")
+        str | None, value("--external-location", "URL", "Where --conformance may create an external table.")
     ] = None,
     out: Annotated[Path | None, value("--out", "DIR", "The folder for the reports of --conformance.")] = None,
     yes: Yes = False,
@@ -149,8 +149,8 @@ def doctor(
 ) -> None:
     """Check login, rights, state and versions, as this identity.
 
-    It leaves nothing behind, and exits with 3 when something is missing. With --conformance, it asks, works on
-    scratch tables in one schema instead, and exits with 1 when the platform differs from what the engine expects.
+    The command leaves nothing behind, and exits with 3 if something is missing. With --conformance, it asks first,
+    works on scratch tables in one schema, and exits with 1 if the platform differs from what the engine expects.
     """
     from delta_engine.cli.doctor_commands import run_conformance, run_doctor
 
@@ -158,7 +158,9 @@ def doctor(
         run_conformance(ctx.obj, conformance, out, yes=yes, as_json=json, external_location=external_location)
     else:
         if external_location or out or yes:
-            raise typer.BadParameter("--external-location, --out and --yes go with --conformance")
+            raise typer.BadParameter(
+                "--external-location, --out and --yes need --conformance. Add --conformance, or remove them"
+            )
         run_doctor(ctx.obj, as_json=json)
 
 
@@ -166,7 +168,7 @@ def doctor(
 def rules(ctx: typer.Context, json: Json = False) -> None:
     """List the rules that refuse models and plans.
 
-    With an environment, its own rules are listed too (policy.rules).
+    With -e, the list includes the environment's own rules (policy.rules).
     """
     from delta_engine.cli.rules_command import show_rules
 
@@ -179,55 +181,56 @@ def plan(
     table: Tables = None,
     allow: Allow = None,
     json: Json = False,
-    sql: Annotated[bool, flag("--sql", help="Print the exact statements too.")] = False,
+    sql: Annotated[bool, flag("--sql", help="Also print the exact statements.")] = False,
     markdown: Annotated[bool, flag("--markdown", help="Print a summary for a pull request instead.")] = False,
     out: Annotated[
-        Path | None, value("--out", "FILE", "Write the plan there as well, to be reviewed and applied later.")
+        Path | None,
+        value("--out", "FILE", "Also write the plan to this file, for a review and a later apply."),
     ] = None,
     preflight: CountsChecks = True,
     detailed_exitcode: Annotated[
-        bool, flag("--detailed-exitcode", help="Exit with 2 when changes are pending.")
+        bool, flag("--detailed-exitcode", help="Exit with 2 if changes are pending.")
     ] = False,
     write_consents: Annotated[
         bool,
         flag(
             "--write-consents",
-            help="Write the entries that allow the refused changes into conf/consents.yml, and plan with them.",
+            help="Write entries that allow the refused changes to conf/consents.yml, and plan again with them.",
         ),
     ] = False,
     reason: Annotated[
         str | None,
-        value("--reason", "TEXT", "Why the changes may be made: the reason of entries that have none."),
+        value("--reason", "TEXT", "Why the changes are allowed: the reason for entries that lack a reason."),
     ] = None,
     changed_since: Annotated[
         str | None,
         value(
             "--changed-since",
             "REF",
-            "Only tables whose declaration changed since this commit of git; with -p, projects with changed files.",
+            "Plan only tables whose declaration changed since this Git commit; with -p, projects with changed files.",
         ),
     ] = None,
     sarif: Sarif = None,
     full: Full = False,
 ) -> None:
-    """Show what sync would do. Changes no table.
+    """Show what `sync` would do. Changes no table.
 
     --out writes the plan to a file, with its exact SQL, for `delta-engine apply FILE`.
 
     --changed-since compares resolved models with the common ancestor of HEAD and REF: model files, the configuration
-    with its bases, and variables. Tables that are no longer declared are part of the plan.
+    with its bases, and variables. The plan includes tables that are no longer declared.
     """
     from delta_engine.cli.commands import Rendering, show_plan
     from delta_engine.cli.many_projects import OutputForm, run_in_projects
     from delta_engine.cli.sarif_file import writing_refusals
 
     if json and markdown:
-        raise typer.BadParameter("--json and --markdown are two ways to print one plan: choose one")
+        raise typer.BadParameter("--json and --markdown cannot be combined. Choose one of them")
     if reason is not None and not (write_consents and reason.strip()):
-        raise typer.BadParameter("--reason is the text of the entries that --write-consents writes")
+        raise typer.BadParameter("--reason needs a text and --write-consents. Add them, or remove --reason")
     if write_consents and (out or allow):
         raise typer.BadParameter(
-            "--write-consents writes entries for the next plan: leave --out and --allow out"
+            "--write-consents cannot be combined with --out or --allow. Remove these options"
         )
     rendering = Rendering.SQL if sql else Rendering.TREE
     rendering = Rendering.JSON if json else Rendering.MARKDOWN if markdown else rendering
@@ -266,9 +269,9 @@ def apply(
 ) -> None:
     """Apply a plan file: exactly its SQL, or nothing.
 
-    Nothing runs if anything that the plan touches has changed since.
+    If anything that the plan touches changed after the plan was made, nothing runs.
 
-    The options of `plan` (-t, --allow, --no-preflight) are in the file.
+    The file contains the options of `plan`: -t, --allow and --no-preflight.
     """
     from delta_engine.cli.commands import apply_plan_file
 
@@ -287,7 +290,7 @@ def sync(
     preflight: CountsChecks = True,
     full: Full = False,
 ) -> None:
-    """Bring the catalog to the models."""
+    """Change the catalog so that it matches the models."""
     from delta_engine.cli.commands import Rendering, show_plan, sync_models
 
     options = plan_options(table, allow, counts_checks=preflight)
@@ -306,11 +309,11 @@ def schema(
         str,
         argument(
             "model|config|policy|consents|lint",
-            "Of model files, of configurations, of the drift policy, of consents, or of house rules.",
+            "The kind of file: models, a configuration, the drift policy, consents, or house rules.",
         ),
     ],
 ) -> None:
-    """Print a JSON schema with which editors check YAML files."""
+    """Print the JSON schema that editors use to check YAML files."""
     from delta_engine.cli.commands import print_schema
 
     print_schema(name)
@@ -329,8 +332,8 @@ def history(
 ) -> None:
     """List the latest runs: when, who, and what changed.
 
-    Each line also has the commit and the id, which `undo RUN` takes. The runs are those of the kept documents of the
-    deployment state, which `state versions` lists.
+    Each line also shows the commit and the run's id, which `undo RUN` accepts. The list covers the kept versions of the
+    deployment state, which `state versions` shows.
     """
     from delta_engine.cli.state_commands import list_runs
 
@@ -364,6 +367,6 @@ def main() -> None:
     with kept_from_libraries(), in_context(), exits():
         if find_spec("fcntl") is None:
             raise InvalidCommandError(
-                "files are locked as POSIX systems do it. On Windows, run delta-engine in WSL."
+                "the engine needs POSIX file locks, which Windows lacks", way_out="Run delta-engine in WSL."
             )
         sys.exit(int(_root_command().main(standalone_mode=False, prog_name="delta-engine") or 0))

@@ -130,7 +130,7 @@ def show_plan(
         planned = judged(environment, draft)
     if writes_consents and planned.needed_consents:
         _write_consents(project.settings, planned, reason)
-        with status("judging the plan again …"):
+        with status("checking the plan again …"):
             planned = _judged_again(environment, project.settings, draft, planned)
     return _shown(
         project, environment, planned, options, rendering, out=out, detailed=detailed, is_full=is_full
@@ -158,7 +158,7 @@ def _judged_again(
 def sync_models(
     context: Context, options: Options, *, yes: bool, as_json: bool, with_timings: bool, is_full: bool
 ) -> None:
-    """Bring the catalog to the models."""
+    """Change the catalog so that it matches the models."""
     project, environment = _open_project(context, options)
     view = TerminalView(
         environment=project.settings.environment,
@@ -278,17 +278,17 @@ def accept_drift(context: Context, options: Options, *, yes: bool) -> None:
             return
         for sentence in (*renamed_notes(drifted), *replaced_edits(project, drifted)):
             print_note(sentence)
-        confirm("Take this into the models?", yes=yes)
+        confirm("Write these changes into the models?", yes=yes)
         files, instructions = edit_project(project, drifted, print_note)
         for path in files:
             say(f"updated: {path}")
         if instructions:
-            say("to edit by hand, because the engine does not edit Python models:")
+            say("edit these Python models by hand, because the engine does not edit Python:")
         for line in instructions:
             say(line)
         record_accepted(run, drifted)
     say(
-        "accepted. It stays drift until a sync sees that the models declare it: look at the models' changes, and "
+        "accepted. It remains drift until a sync reads the changed models. Review the changes of the models, and "
         "commit them."
     )
 

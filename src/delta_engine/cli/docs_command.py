@@ -17,7 +17,7 @@ DOCS_EPILOG: Final = (
 def docs(
     ctx: typer.Context,
     out: Annotated[
-        Path, value("--out", "DIR", "The folder to write: a new or empty one, or one that `docs` wrote.")
+        Path, value("--out", "DIR", "The folder to write: new, empty, or written by an earlier `docs`.")
     ],
     table: Tables = None,
     source_url: Annotated[
@@ -25,27 +25,27 @@ def docs(
         value(
             "--source-url",
             "URL",
-            "The repository's address, or that of a model's file with {file} and {line}: places of models become "
-            "links.",
+            "The address of the repository, or of a model file with {file} and {line}. Models then link to their "
+            "source.",
         ),
     ] = "",
     no_state: Annotated[
-        bool, flag("--no-state", help="Leave out the deployment state: needs no login and no network.")
+        bool, flag("--no-state", help="Do not read the deployment state. Needs no login and no network.")
     ] = False,
     finds_drift: Annotated[
-        bool, flag("--drift", help="Read the catalog for drift, instead of the drift that was recorded last.")
+        bool, flag("--drift", help="Read the catalog for drift, instead of showing the drift recorded last.")
     ] = False,
 ) -> None:
-    """Write a site of what the models declare.
+    """Write a site that documents the models.
 
-    It has search, columns, keys, diagrams, and what masks and filters protect: one folder of static files that needs no
-    server and no network. It shows models, when each was applied, and the drift that the deployment state recorded
-    last. Open DIR/index.html.
+    The site has search, columns, keys, diagrams, and what masks and filters protect. It shows when each model was
+    applied, and the drift that the deployment state recorded last. It is one folder of static files that needs no
+    server and no network. Open DIR/index.html.
     """
     from delta_engine.cli.docs_site import write_docs
 
     if finds_drift and no_state:
-        raise typer.BadParameter("--drift compares with the deployment state: leave out --no-state")
+        raise typer.BadParameter("--drift needs the deployment state. Remove --no-state")
     write_docs(
         ctx.obj, out, table or (), source_url=source_url, reads_state=not no_state, finds_drift=finds_drift
     )

@@ -96,7 +96,7 @@ def run_conformance(
         prepared = prepare(backend, log, target, run_id, external_location=external_location or "")
     for other, statements in prepared.earlier.items():
         drops = "; ".join(statements)
-        print_note(f"another run ({other}) has these objects; if it has ended, this drops them: {drops}")
+        print_note(f"these objects belong to another run ({other}). If it has ended, drop them with: {drops}")
     confirm(_question(prepared), yes=yes)
     paths = _report_files(out or Path(), run_id)
     with _progress_shown() as on_progress:
@@ -119,7 +119,7 @@ def _question(prepared: Prepared) -> str:
     count = counted(len(prepared.groups), "group")
     return (
         f"Create {count} of scratch tables in {place.catalog}.{place.schema}{schema}? "
-        f"All names contain {place.run_id}, and everything is dropped at the end."
+        f"All names contain {place.run_id}. The run drops everything at its end."
     )
 
 
@@ -160,7 +160,7 @@ def _lines(report: ConformanceReport) -> Iterator[str]:
     for sql in report.clean_up.left:
         yield f"not dropped: {sql}"
     for path in report.clean_up.files:
-        yield f"files that DROP TABLE leaves, to be removed by hand: {path}"
+        yield f"remove these files by hand, because DROP TABLE leaves them: {path}"
     counts = ((report.count(status), status.value.replace("_", " ")) for status in CheckStatus)
     groups = ", ".join(f"{count} {words}" for count, words in counts if count)
     statements = f"{len(report.statements)} statements in {report.seconds:.0f} s"

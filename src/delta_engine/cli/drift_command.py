@@ -16,22 +16,22 @@ def drift(
     ctx: typer.Context,
     table: Tables = None,
     output_format: Annotated[
-        str | None, value("--format", "text|json|html", "How to render the report: text by default.")
+        str | None, value("--format", "text|json|html", "The format of the report. Default: text.")
     ] = None,
     json: Annotated[bool, flag("--json", help="The same as --format json.")] = False,
     out: Annotated[
-        Path | None, value("--out", "FILE", "Write the report there instead of to stdout.")
+        Path | None, value("--out", "FILE", "Write the report to this file instead of stdout.")
     ] = None,
     fail_on: Annotated[
         str | None,
         value(
             "--fail-on",
             "high|medium|low",
-            "Exit with 2 when there is drift of that severity, or of a worse one.",
+            "Exit with 2 if drift of this or a higher severity exists.",
         ),
     ] = None,
     record: Annotated[
-        bool, flag("--record", help="Add the report to drift.history_table, as the job does.")
+        bool, flag("--record", help="Also add the report to drift.history_table, as the job does.")
     ] = False,
     revert: Annotated[
         bool, flag("--revert", help="Undo the drift in the catalog: plan, check, ask, apply.")
@@ -40,20 +40,20 @@ def drift(
         bool,
         flag(
             "--accept",
-            help="Take the drift into the models; it stays drift until they are synced.",
+            help="Write the drift into the models. It remains drift until they are synced.",
         ),
     ] = False,
     allow: Allow = None,
     yes: Yes = False,
     full: Full = False,
 ) -> None:
-    """Report what was changed outside the engine, by whom and when. Changes nothing by default."""
+    """Report changes made outside the engine: what, by whom and when. Changes nothing by default."""
     from delta_engine.actions.drift_policy import Severity
     from delta_engine.cli.commands import Format, accept_drift, print_drift, revert_drift
     from delta_engine.cli.many_projects import OutputForm, run_in_projects
 
     if json and output_format not in (None, "json"):
-        raise typer.BadParameter("--json is --format json: choose one of the two")
+        raise typer.BadParameter("--json means --format json. Choose one of them")
     _refuse_mixed_options(
         revert, accept, allow, makes_report=json or out or fail_on or record or output_format
     )
@@ -66,7 +66,7 @@ def drift(
         severity = choice("--fail-on", fail_on, Severity) if fail_on else None
         options = plan_options(table)
         if rendering is Format.HTML and out is None and ctx.obj.projects:
-            raise typer.BadParameter("each project has a page of its own: add --out 'drift/{project}.html'")
+            raise typer.BadParameter("each project needs a separate page. Add --out 'drift/{project}.html'")
         run_in_projects(
             ctx.obj,
             lambda project: print_drift(
@@ -82,8 +82,8 @@ def _refuse_mixed_options(
 ) -> None:
     """Refuse options of `drift` that do not go together."""
     if revert and accept:
-        raise typer.BadParameter("--revert and --accept are opposites: choose one")
+        raise typer.BadParameter("--revert and --accept cannot be combined. Choose one of them")
     if (revert or accept) and makes_report:
-        raise typer.BadParameter("--revert and --accept make no report: leave out the options of reports")
+        raise typer.BadParameter("--revert and --accept write no report. Remove the options of reports")
     if allow and not revert:
-        raise typer.BadParameter("--allow goes with --revert")
+        raise typer.BadParameter("--allow needs --revert. Add --revert, or remove --allow")

@@ -25,7 +25,9 @@ def explain(
     topic: Annotated[
         str | None,
         argument(
-            "TOPIC", "What `more:` names below an error. Without it, all topics are listed.", complete_topic
+            "TOPIC",
+            "The topic that an error names after `more:`. Without it, the command lists all topics.",
+            complete_topic,
         ),
     ] = None,
 ) -> None:

@@ -19,7 +19,8 @@ def fmt(
     files: Annotated[
         list[Path] | None,
         argument(
-            "FILES", "Model files, or folders of them; - formats stdin to stdout. By default the project's."
+            "FILES",
+            "Model files or folders. By default, the model files of the project; - formats stdin to stdout.",
         ),
     ] = None,
     check: Annotated[
@@ -27,9 +28,10 @@ def fmt(
     ] = False,
     diff: Annotated[bool, flag("--diff", help="Write nothing, and print the changes instead.")] = False,
 ) -> None:
-    """Bring the keys of YAML model files into the documented order.
+    """Put the keys of YAML model files into the documented order.
 
-    Comments, blank lines, quotes and anchors stay. No file changes its meaning: both texts are loaded and compared.
+    Comments, blank lines, quotes and anchors stay. No file changes its meaning: the command loads and compares both
+    versions.
     """
     from delta_engine.cli.formatting import format_models
 

@@ -31,7 +31,9 @@ def format_models(context: Context, files: Sequence[Path], *, check: bool, diff:
     """
     if _STDIN in files:
         if len(files) > 1:
-            raise typer.BadParameter("- is the standard input, and stands alone")
+            raise typer.BadParameter(
+                "- means stdin and cannot be combined with files. Remove the files, or remove -"
+            )
         texts = [format_text(sys.stdin.buffer.read())]
         if not check and not diff:
             typer.echo(texts[0].after.encode(), nl=False)

@@ -14,19 +14,19 @@ INIT_EPILOG: Final = "Example: delta-engine init retail && cd retail && delta-en
 
 def init(
     directory: Annotated[Path, argument("DIR", "The folder of the project.")] = Path(),
-    force: Annotated[bool, flag("--force", help="Replace files that exist.")] = False,
+    force: Annotated[bool, flag("--force", help="Replace existing files.")] = False,
     skip_existing: Annotated[
-        bool, flag("--skip-existing", help="Keep files that exist, and write the others.")
+        bool, flag("--skip-existing", help="Keep existing files, and write the rest.")
     ] = False,
 ) -> None:
-    """Make a working project: configuration, a model, and the bundle.
+    """Create a project: configuration, a model, and the bundle.
 
-    Without an option, nothing is written if a file exists. An existing .gitignore gets the lines that it lacks. At the
-    end, the command lists the lines to edit (# EDIT) and the next commands.
+    If a file exists, the command writes nothing, unless an option allows it. It adds missing lines to an existing
+    .gitignore. At the end, it lists the lines to edit (# EDIT) and the next commands.
     """
     from delta_engine.cli.project_files import Existing, init_project
 
     if force and skip_existing:
-        raise typer.BadParameter("--force replaces files, and --skip-existing keeps them: choose one")
+        raise typer.BadParameter("--force and --skip-existing cannot be combined. Choose one of them")
     chosen = Existing.REPLACE if force else Existing.KEEP if skip_existing else Existing.REFUSE
     init_project(directory, chosen)

@@ -90,7 +90,7 @@ def run_in_projects(
     folders = context.folders()
     for option, file in files.items() if len(folders) > 1 else ():
         if file is not None and PLACEHOLDER not in str(file):
-            way_out = f"Name it by project: {option} plans/{PLACEHOLDER}{file.suffix}."
+            way_out = f"Put the project into the name: {option} plans/{PLACEHOLDER}{file.suffix}."
             raise InvalidCommandError(f"each project would write {file}", way_out=way_out)
     folders = _changed(folders, context, changed_since)
     context = replace(context, projects=(), backends=SharedBackends())
@@ -185,7 +185,7 @@ def _markdown(results: Sequence[_Result]) -> Iterable[str]:
         else:
             left_out.append(code_span(result.project))
     if left_out:
-        yield f"\nThere is no room here for the plans of {', '.join(left_out)}."
+        yield f"\nThis comment is too long for the plans of {', '.join(left_out)}."
 
 
 def _exit(codes: Sequence[ExitCode]) -> None:

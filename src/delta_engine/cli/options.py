@@ -87,7 +87,7 @@ def plan_options(
     undoes: str | None = None,
     skips_refused: bool = False,
 ) -> Options:
-    """Return what the options of a command say about its plan."""
+    """Return the options of a command that concern its plan."""
     from delta_engine.plan_files.document import Options
 
     return Options(
@@ -128,7 +128,7 @@ def _processed(param: Any, ctx: Any, value: Any) -> Any:
 
 
 def print_version(requested: bool) -> None:
-    """Print the version and exit, if that is wanted."""
+    """Print the version and exit, if requested."""
     if requested:
         from delta_engine.errors import engine_version
 
@@ -142,7 +142,7 @@ def flag(*names: str, help: str, **settings: Any) -> Any:
 
 
 def value(names: str, metavar: str, help: str, completes: Any = None, **settings: Any) -> Any:
-    """Return an option that takes a value; its names are separated by blanks.
+    """Return an option that takes a value; its names are separated by spaces.
 
     Args:
         completes: what a shell offers; by default the values that `metavar` lists, if it does.
@@ -161,7 +161,7 @@ def choice(option: str, value: str, choices: type[SomeEnum]) -> SomeEnum:
     """Return the member of an enum that an option names; raise `typer.BadParameter` if there is none."""
     members = {str(member.value): member for member in choices}
     if value not in members:
-        raise typer.BadParameter(f"{option}: {value!r} is not one of: {', '.join(members)}")
+        raise typer.BadParameter(f"{option}: {value!r} is unknown. Use one of: {', '.join(members)}")
     return members[value]
 
 
@@ -170,7 +170,7 @@ Tables = Annotated[
     value(
         "--table -t",
         "GLOB",
-        "Only tables, functions, policies and views that match: catalog.schema.name, schema.name or name. Repeatable.",
+        "Select matching tables, functions, policies and views: catalog.schema.name, schema.name or name. Repeatable.",
         complete_table,
     ),
 ]
@@ -188,29 +188,33 @@ ChangedSince = Annotated[
     value(
         "--changed-since",
         "REF",
-        "Only projects with files that changed since this commit of git, or that extend one.",
+        "Select projects with files that changed since this Git commit, or that extend such a file.",
     ),
 ]
 Full = Annotated[
     bool,
     flag(
         "--full",
-        help="Show everything, also the steps of conversions. By default, above 20 tables, show counts and what a "
-        "reviewer must see.",
+        help="Show everything, with the steps of conversions. By default, a plan of more than 20 tables shows counts "
+        "and what a reviewer must see.",
     ),
 ]
 Sarif = Annotated[
     Path | None,
-    value("--sarif", "FILE", "Write refusals there as SARIF, so that a code host shows them at the lines."),
+    value(
+        "--sarif",
+        "FILE",
+        "Write refusals to this file as SARIF, so that a code host shows them next to the lines.",
+    ),
 ]
 Json = Annotated[bool, flag("--json", help="Print one JSON document instead.")]
 CountsChecks = Annotated[
     bool,
     flag(
         "--preflight/--no-preflight",
-        help="Count the rows that added CHECK constraints refuse, before anything runs. This is the default.",
+        help="Before anything runs, count the rows that violate new CHECK constraints. This is the default.",
         show_default=False,
     ),
 ]
-Timings = Annotated[bool, flag("--timings", help="End with a table of how long each resource took.")]
-Yes = Annotated[bool, flag("--yes", "-y", help="Answer yes in advance: required without a terminal.")]
+Timings = Annotated[bool, flag("--timings", help="At the end, print how long each resource took.")]
+Yes = Annotated[bool, flag("--yes", "-y", help="Answer yes to all questions. Required without a terminal.")]

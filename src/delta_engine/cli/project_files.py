@@ -27,11 +27,11 @@ _EDIT: Final = re.compile(r"EDIT: (.+?)(?: -->)?$", re.MULTILINE)
 """The marker of a line that the user has to edit, with what it needs."""
 
 _NEXT: Final = (
-    ("-e local plan", "tables of this machine; nothing to edit before"),
-    ("-e local sync", "creates them below .delta-engine"),
+    ("-e local plan", "plans local tables; needs no edits"),
+    ("-e local sync", "creates the local tables below .delta-engine"),
     ("-e dev doctor", "after the edits: checks login, rights and versions"),
-    ("-e dev import CATALOG --to conf/models --per table", "writes models for tables that exist"),
-    ("-e dev plan", "shows what a sync would do; README.md says how to run it as a job"),
+    ("-e dev import CATALOG --to conf/models --per table", "writes models for existing tables"),
+    ("-e dev plan", "shows what sync would do; README.md explains the job"),
 )
 
 

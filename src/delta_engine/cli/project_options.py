@@ -29,12 +29,12 @@ def with_options(context: Context, **given: tuple[Any, ...]) -> Context:
         for value in values:
             earlier = getattr(context, field)
             if earlier not in (None, value):
-                raise typer.BadParameter(f"it is given twice, as {str(earlier)!r} and as {str(value)!r}")
+                raise typer.BadParameter(
+                    f"{str(earlier)!r} and {str(value)!r} contradict each other. Give the option once"
+                )
             context = replace(context, **{field: value})
     if context.projects and context.conf_dir is not None:
-        raise typer.BadParameter(
-            "-p names projects, and --conf-dir the configuration of one: choose one of the two"
-        )
+        raise typer.BadParameter("-p and --conf-dir cannot be combined. Choose one of them")
     return context
 
 

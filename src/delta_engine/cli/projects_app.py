@@ -7,15 +7,15 @@ import typer
 from delta_engine.cli.options import ChangedSince, Json, command_group
 
 projects_app = command_group(
-    "Several projects in one repository. A project is a folder with a folder conf. -p names them, by default all."
+    "Several projects in one repository. A project is a folder that contains conf. Default: all; -p selects some."
 )
 
 
 @projects_app.command(epilog="Example: delta-engine projects check")
 def check(ctx: typer.Context) -> None:
-    """Refuse tables, schemas and states that two projects have.
+    """Refuse tables, schemas and states that two projects share.
 
-    Checks all environments, or the one that -e names.
+    The command checks all environments, or only the environment of -e.
     """
     from delta_engine.cli.many_projects import check_projects
 

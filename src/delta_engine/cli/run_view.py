@@ -201,7 +201,7 @@ class ApplyBoard:
         if len(running) > _MOST_LINES:
             yield Text(f"  and {len(running) - _MOST_LINES} more", "dim")
         if self.control.stop.is_requested():
-            yield Text("  stopping, when what was done is recorded", "bold yellow")
+            yield Text("  stopping as soon as the completed work is recorded", "bold yellow")
 
 
 def print_planned(planned: PlannedRun, *, is_full: bool, to_stderr: bool = False) -> None:

@@ -77,5 +77,5 @@ def _refuse_other_file(path: Path) -> None:
     except FileNotFoundError:
         return
     if start and b"sarif" not in start:
-        way_out = "Name another file, or remove this one."
-        raise InvalidCommandError(f"{path} is no SARIF file, and would be overwritten", way_out=way_out)
+        way_out = "Name another file with --sarif, or remove this file."
+        raise InvalidCommandError(f"{path} exists and is not a SARIF file", way_out=way_out)

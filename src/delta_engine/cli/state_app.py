@@ -16,7 +16,7 @@ Globs = Annotated[
     value(
         "--table -t",
         "GLOB",
-        "Only tables, functions, policies and views that match. Repeatable.",
+        "Select matching tables, functions, policies and views. Repeatable.",
         complete_table,
     ),
 ]
@@ -29,15 +29,15 @@ def show(
         str | None,
         argument(
             "RESOURCE",
-            "A table, a function, a policy, a view, or a resource's key: its whole record.",
+            "A table, function, policy, view or resource key. Prints its whole record.",
             complete_resource,
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show the document.
+    """Show the deployment state in short.
 
-    Prints its environment, its age, the resources by status, and the holder of the lock.
+    The command prints its environment, its age, the resources by status, and the holder of the lock.
     """
     from delta_engine.cli.state_commands import show_state
 
@@ -69,7 +69,7 @@ def list_(
 def versions(ctx: typer.Context, json: Json = False) -> None:
     """List the current and the kept documents, newest first.
 
-    Each line says when a run saved the document, who ran it, from which commit, and what changed.
+    Each line shows when a run saved the document, who ran it, from which commit, and what changed.
     """
     from delta_engine.cli.state_commands import list_versions
 
@@ -80,14 +80,14 @@ def versions(ctx: typer.Context, json: Json = False) -> None:
 def diff(
     ctx: typer.Context,
     earlier: Annotated[
-        str | None, argument("EARLIER", "A version; the newest kept one by default.", complete_version)
+        str | None, argument("EARLIER", "A version. Default: the newest kept version.", complete_version)
     ] = None,
     later: Annotated[
-        str | None, argument("LATER", "A version; the current document by default.", complete_version)
+        str | None, argument("LATER", "A version. Default: the current document.", complete_version)
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show what changed from one document to another."""
+    """Show what changed between two versions."""
     from delta_engine.cli.state_commands import diff_states
 
     diff_states(ctx.obj, earlier, later, as_json=json)
@@ -100,13 +100,13 @@ def restore(
         str, argument("VERSION|FILE", "A kept version, or a file such as errored-12.json.", complete_version)
     ],
     force: Annotated[
-        bool, flag("--force", help="Restore even if another run saved since, or over another state_id.")
+        bool, flag("--force", help="Restore even if another run saved since, or if the state_id differs.")
     ] = False,
     yes: Yes = False,
 ) -> None:
     """Make an earlier or errored document the current one.
 
-    It gets a new serial. Tables are not touched.
+    The document gets a new serial. Tables do not change.
     """
     from delta_engine.cli.state_commands import restore_state
 
@@ -117,8 +117,8 @@ def restore(
 def start_over(ctx: typer.Context, yes: Yes = False) -> None:
     """Begin a new document in place of a lost one.
 
-    It is for a document that is gone or cannot be read, and that no version brings back. The engine forgets what it
-    applied: the next sync adopts all tables as they are. `state restore` brings the lost document back instead.
+    Use it if the document is lost or unreadable, and `state restore` cannot bring it back. The engine forgets what it
+    applied: the next sync adopts all tables as they are.
     """
     from delta_engine.cli.state_commands import start_state_over
 
@@ -133,7 +133,10 @@ def migrate(
     to_format: Annotated[int | None, value("--to", "N", "Refuse to save in another format.")] = None,
     yes: Yes = False,
 ) -> None:
-    """Save the document in the current format. The old one is kept as a backup."""
+    """Save the document in the current format.
+
+    The old document is kept as a backup.
+    """
     from delta_engine.cli.state_commands import migrate_state
 
     migrate_state(ctx.obj, from_format, to_format, dry_run=dry_run, yes=yes)
@@ -148,7 +151,7 @@ def rm(
     ],
     yes: Yes = False,
 ) -> None:
-    """Forget resources. What they name stays as it is; the next sync records what is declared again."""
+    """Forget recorded resources. Tables do not change. The next sync records declared resources again."""
     from delta_engine.cli.state_commands import remove_resources
 
     remove_resources(ctx.obj, resources, yes=yes)
@@ -160,7 +163,7 @@ def mv(
     old: Annotated[
         str, argument("OLD", "catalog.schema.table or a view's key, as recorded.", complete_resource)
     ],
-    new: Annotated[str, argument("NEW", "The same as it is now.", complete_table)],
+    new: Annotated[str, argument("NEW", "The current name, in the same form.", complete_table)],
     yes: Yes = False,
 ) -> None:
     """Record a table or view under another name.

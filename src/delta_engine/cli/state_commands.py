@@ -72,8 +72,8 @@ def show_state(context: Context, name: str | None, *, as_json: bool) -> None:
     if name is not None:
         key, *others = _selected(state, [name])
         if others:
-            reason = f"{name!r} names {counted(len(others) + 1, 'resource')}: {', '.join((key, *others))}"
-            raise InvalidCommandError(reason, way_out="Write the key of one of them.")
+            reason = f"{name!r} matches {counted(len(others) + 1, 'resource')}: {', '.join((key, *others))}"
+            raise InvalidCommandError(reason, way_out="Write one of these keys.")
         typer.echo(encode_record(state.resources[key]))
     elif as_json:
         typer.echo(encode_state(state))
@@ -141,7 +141,7 @@ def _run_row(document: SavedDocument, state: DeploymentState) -> tuple[str, str,
         document.who or "-",
         _commit(state) or "-",
         state.write_id[:_RUN_LENGTH],
-        document.what or "what was before is not kept",
+        document.what or "the version before is not kept",
     )
 
 
@@ -243,7 +243,7 @@ def migrate_state(
     if to_format not in (None, VERSION):
         raise InvalidCommandError(
             f"--to {to_format}: this engine saves format {VERSION} only",
-            way_out=f"Use --to {VERSION}, or the engine that saves format {to_format}.",
+            way_out=f"Use --to {VERSION}, or an engine that saves format {to_format}.",
         )
     current = _loaded(deployment) if dry_run else deployment.repository.load()
     if current is not None and from_format not in (None, current.format_version):
@@ -277,7 +277,7 @@ def remove_resources(context: Context, names: Sequence[str], *, yes: bool) -> No
         keys = _selected(recorder.state, names)
         for key in keys:
             say(f"- {key}")
-        confirm(f"Forget {counted(len(keys), 'resource')}? Only the record goes.", yes=yes)
+        confirm(f"Forget {counted(len(keys), 'resource')}? The tables themselves do not change.", yes=yes)
         recorder.save_edited(without_resources(recorder.state, keys))
     say(f"forgot {counted(len(keys), 'resource')}")
 
@@ -292,7 +292,7 @@ def move_resource(context: Context, old: str, new: str, *, yes: bool) -> None:
             reason = f"{old} is a {former.kind}, and {new} is a {name.kind}"
             raise InvalidCommandError(reason, way_out=f"Write {former.kind}.{name}.")
         state = with_new_name(recorder.state, former, name)
-        confirm(f"Record {old} as {new}? The {name.kind} itself stays as it is.", yes=yes)
+        confirm(f"Record {old} as {new}? The {name.kind} itself does not change.", yes=yes)
         recorder.save_edited(state)
     say(f"{old} is recorded as {new}")
 
@@ -325,7 +325,7 @@ def break_lock(context: Context, *, yes: bool) -> None:
             say("no run holds the lock")
             return
         say(f"held by {holder}", err=True)
-    confirm("Break this lock? If that run still works, it stops before its next statement.", yes=yes)
+    confirm("Break this lock? If that run is still active, it stops before its next statement.", yes=yes)
     broken = lock.break_lock()
     say(f"broke the lock of {broken}" if broken else "no run holds the lock any more")
 
@@ -348,7 +348,7 @@ def _loaded(deployment: Deployment) -> LoadedState:
         raise StateMismatchError(
             "there is no deployment state yet",
             where=deployment.repository.location,
-            way_out=f"The first {command('sync')} makes it.",
+            way_out=f"Run {command('sync')} to create it.",
         )
     return loaded
 
@@ -393,7 +393,7 @@ def _journal_lines(
     for journal in journals:
         run = f"run {journal.run_id[:_RUN_LENGTH]}"
         if journal.started_at is None:
-            yield f"journal      {run} left a damaged one, which the next run ignores"
+            yield f"journal      {run} left a damaged journal, which the next run ignores"
             continue
         began = f"{run} of {journal.started_by}, began {shown_moment(journal.started_at)}"
         total = len(journal.done) + len(journal.in_progress)
@@ -406,7 +406,7 @@ def _journal_lines(
         listed = f"; in progress: {', '.join(names)}{more}" if names else ""
         progress = f"{len(journal.done)} of {counted(total, 'resource')} done{listed}"
         if holder and journal.started_by == holder.who and journal.started_at >= holder.since:
-            yield f"journal      {began} and still works: {progress}"
+            yield f"journal      {began} and is still active: {progress}"
         elif journal.fits:
             yield f"journal      {began} and did not end: {progress}"
             yield f"             The next {command('sync')} continues it."

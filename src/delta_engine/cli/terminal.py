@@ -83,7 +83,7 @@ class Context:
         conf_dir = self._find_conf_dir()
         names = environments(conf_dir)
         way_out = (
-            f"Name one of {', '.join(names)} with -e, or set DELTA_ENGINE_ENV."
+            f"Name an environment with -e ({', '.join(names)}), or set DELTA_ENGINE_ENV."
             if names
             else no_configuration_way_out(conf_dir)
         )
@@ -118,8 +118,8 @@ class Context:
         folders = self.folders()
         if len(folders) > 1:
             raise InvalidCommandError(
-                f"this command is for one project, and {len(folders)} match: {', '.join(map(str, folders))}",
-                way_out="Name one with -p.",
+                f"this command needs exactly one project, but {len(folders)} match: {', '.join(map(str, folders))}",
+                way_out="Name one project with -p.",
             )
         learn(project=str(folders[0]))
         return folders[0].conf_dir
@@ -225,8 +225,8 @@ def confirm(question: str, *, yes: bool) -> None:
         return
     if not asks(yes=yes):
         raise RefusedError(
-            f"{question} There is no terminal to ask on, and nothing was changed",
-            way_out="Run the command with --yes to agree beforehand.",
+            f"{question} Without a terminal, the command cannot ask. Nothing was changed",
+            way_out="Run the command with --yes to agree in advance.",
         )
     if not _agreed(question):
         say("nothing was changed", err=True)
@@ -379,7 +379,7 @@ def _show_usage_error(error: Any) -> None:
     """Print what is wrong with the options; one of them is accepted only before the command."""
     error.show()
     if getattr(error, "option_name", None) == "--log-json":
-        typer.echo("--log-json stands before the command: delta-engine --log-json … COMMAND", err=True)
+        typer.echo("Write --log-json before the command: delta-engine --log-json … COMMAND", err=True)
 
 
 def _flush_stdout() -> None:

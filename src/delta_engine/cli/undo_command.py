@@ -21,31 +21,32 @@ def undo(
         str | None,
         argument(
             "RUN",
-            "The run's id, or how it starts: by default the last one that changed something.",
+            "The run's id, or its first characters. Default: the last run that changed something.",
             complete_run,
         ),
     ] = None,
     table: Tables = None,
     allow: Allow = None,
     skip_refused: Annotated[
-        bool, flag("--skip-refused", help="Leave out the tables that cannot be undone, instead of refusing.")
+        bool, flag("--skip-refused", help="Skip tables that cannot be undone, instead of refusing the undo.")
     ] = False,
     dry_run: Annotated[bool, flag("--dry-run", help="Show the plan and its statements, and stop.")] = False,
     out: Annotated[
-        Path | None, value("--out", "FILE", "Write the plan there instead, to be reviewed and applied later.")
+        Path | None,
+        value("--out", "FILE", "Write the plan to this file instead, for a review and a later apply."),
     ] = None,
     yes: Yes = False,
     json: Json = False,
     full: Full = False,
 ) -> None:
-    """Bring back what was declared before a run.
+    """Restore what was declared before a run.
 
-    It uses statements, or RESTORE where these would lose values. A table is refused if RESTORE would take back rows of
-    others. An undo is a run: the next undo takes it back.
+    The undo uses ordinary statements, or RESTORE where these would lose values. It refuses a table if RESTORE would
+    remove rows that other writers added. An undo is a run, so the next undo reverses it.
     """
     from delta_engine.cli.commands import undo_run
 
     if out and yes:
-        raise typer.BadParameter("--out applies nothing, and --yes agrees to an apply: choose one")
+        raise typer.BadParameter("--out applies nothing, so --yes has no effect. Remove one of them")
     options = plan_options(table, allow, undoes=run, skips_refused=skip_refused)
     undo_run(ctx.obj, options, out=out, dry_run=dry_run, yes=yes, as_json=json, is_full=full)

@@ -66,7 +66,7 @@ def file_text(model: Securable | View, project: Path) -> FileText | None:
         return FileText(path, key, _read(model, _inside(model, path, project)))
     if not getattr(model, key):
         fix = f"Write {key}, or {key}_file with the path of a file."
-        raise _refused(model, f"it has no {key}", fix)
+        raise _refused(model, f"{key} is missing", fix)
     return None
 
 
@@ -78,7 +78,7 @@ def refuse_two_texts(model: Securable | View, read: Securable | View) -> None:
     """
     key = text_key(model)
     if isinstance(model, WithText) and getattr(model, str(key)) not in ("", getattr(read, str(key))):
-        raise _refused(model, f"it has {key} and {key}_file", "Remove one of the two.")
+        raise _refused(model, f"{key} and {key}_file exclude each other", "Remove one of them.")
 
 
 def read_body(file: Path) -> str:
@@ -95,16 +95,16 @@ def _inside(model: WithText, file: Path, project: Path) -> Path:
     """Return the absolute path of the file; refuse one that leads out of the project."""
     key, written = _file_key(model)
     if not written.strip() or "\0" in written or Path(written).is_absolute():
-        reason = f"{key} {written!r} is no relative path"
-        fix = f"Write the path from the folder of the file that declares the {model.qualified_name.kind}."
+        reason = f"{key} {written!r} is not a relative path"
+        fix = f"Write the path relative to the file that declares the {model.qualified_name.kind}."
         raise _refused(model, reason, fix)
     root = Path(os.path.normpath(project.absolute()))
     if not file.is_relative_to(root) or file == root:
-        reason = f"{key} {written!r} is outside of the project"
-        raise _refused(model, reason, "Move the file into the project, beside the model.")
+        reason = f"{key} {written!r} is outside the project"
+        raise _refused(model, reason, "Move the file into the project, next to the model.")
     for link in filter(Path.is_symlink, _below(root, file)):
-        reason = f"{key} {written!r} leads through a link: {link.relative_to(root).as_posix()}"
-        raise _refused(model, reason, "Replace the link by the file.")
+        reason = f"{key} {written!r} goes through a symbolic link: {link.relative_to(root).as_posix()}"
+        raise _refused(model, reason, "Replace the link with the file.")
     return file
 
 
@@ -146,7 +146,7 @@ def _bytes(file: Path) -> bytes:
     handle = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(handle, "rb") as opened:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(None, "it is no plain file")
+            raise OSError(None, "not a regular file")
         return opened.read(MAX_BODY_BYTES + 1)
 
 

@@ -115,7 +115,7 @@ def load_consents(
             raise ConfigError(
                 f"consent to {consent} is given twice, first at {first}",
                 location=consent.location,
-                way_out="Remove one of the two entries.",
+                way_out="Remove one of these entries.",
             )
     return tuple(consents)
 
@@ -132,7 +132,7 @@ def _entries(
     if document.value is None:
         return
     if not isinstance(document.value, dict):
-        raise document.error((), "consents are a mapping with the key consents")
+        raise document.error((), "the file is not a mapping", "Begin it with the key consents.")
     for position, entry in enumerate(document.convert((), document.value, ConsentsDocument).consents):
         path = ("consents", position)
         _check(document, path, entry, environments)
@@ -151,23 +151,25 @@ def _entries(
 def _check(document: Document, path: DocumentPath, entry: _Consent, environments: Sequence[str]) -> None:
     if entry.reason.strip() in ("", REASON_TO_WRITE):
         raise document.error(
-            (*path, "reason"), "a consent needs a reason", "Write why, for readers of the plan."
+            (*path, "reason"), "a consent needs a reason", "Write why the change is allowed."
         )
     subjects = _SUBJECTS_OF.get(entry.kind, (QualifiedName.kind,))
     named = [key for key in _FORMS if getattr(entry, key) is not None]
     if len(named) != 1 or named[0] not in subjects:
-        reason = f"consent to {entry.kind.value} names a {' or a '.join(subjects)}"
+        reason = f"consent to {entry.kind.value} must name a {' or a '.join(subjects)}"
         forms = " or ".join(f"{subject}: {_FORMS[subject]}" for subject in subjects)
         raise document.error(path, reason, f"Write {forms}.")
     for key, value, kinds in (("column", entry.column, _OF_COLUMNS), ("key", entry.key, OF_KEYS)):
         if value is not None and entry.kind not in kinds:
-            reason = f"{key} does not narrow consent to {entry.kind.value}"
-            raise document.error((*path, key), reason, f"Leave {key} out.")
+            reason = f"{key} cannot narrow consent to {entry.kind.value}"
+            raise document.error((*path, key), reason, f"Remove {key}.")
         if value is not None and not value.strip():
-            raise document.error((*path, key), f"{key} is empty", "Name it, or leave the key out.")
+            raise document.error((*path, key), f"{key} is empty", "Write a value, or remove the key.")
     if entry.environments is not None and not entry.environments:
-        reason = "a consent holds in at least one environment"
-        raise document.error((*path, "environments"), reason, "Name it, or leave the key out for all.")
+        reason = "environments is empty"
+        raise document.error(
+            (*path, "environments"), reason, "Name an environment, or remove the key to allow all."
+        )
     for position, name in enumerate(entry.environments or ()):
         if name not in environments:
             place = (*path, "environments", position)
@@ -185,7 +187,7 @@ def _subject(
     except ValueError:
         raise document.error(
             place,
-            f"{name!r} is not the name of one {key}",
+            f"{name!r} is not the name of a single {key}",
             f"Write {_FORMS[key]}. For {plural(key)} that match a glob, use policy.allow.",
         ) from None
 

@@ -75,7 +75,9 @@ def _documents(path: Path) -> Mapping[Path, Document]:
 
 def _mapping(document: Document) -> Document:
     if not isinstance(document.value, dict):
-        raise document.error((), "a configuration is a mapping of keys")
+        raise document.error(
+            (), "the file is not a mapping", "Write keys with values, such as environment: dev."
+        )
     return document
 
 
@@ -85,10 +87,12 @@ def _base(document: Document, path: Path) -> Path | None:
     if text is None:
         return None
     if not isinstance(text, str) or not text or "\0" in text:
-        raise document.error((EXTENDS,), "extends is the path of a file, relative to this one")
+        raise document.error(
+            (EXTENDS,), "extends is not a path", "Write the path of a file, relative to this file."
+        )
     if "${" in text:
-        reason = "extends takes no variables, because the base may define them"
-        raise document.error((EXTENDS,), reason, "Write the path.")
+        reason = "extends cannot contain variables, because the base may define them"
+        raise document.error((EXTENDS,), reason, "Write the path without variables.")
     base = path.parent / text
     plain = Path(os.path.normpath(base))
     return plain if _resolved(plain) == _resolved(base) else base

@@ -89,9 +89,11 @@ def load_declared(settings: Settings, globs: Sequence[str] = ()) -> Declared:
     if not selectable:
         shown = _shown(files[0], settings.project_dir) if files else ""
         raise ConfigError(
-            "its model files declare no tables" if files else "it names no models",
+            "the model files declare no tables" if files else "the configuration names no models",
             location=settings.locate(("models",)),
-            way_out=f"Declare one in {shown}." if files else "List them under models.yaml or models.python.",
+            way_out=f"Declare a table in {shown}."
+            if files
+            else "List model files under models.yaml or models.python.",
         )
     return declared
 
@@ -286,8 +288,9 @@ def _python_models(reference: str, settings: Settings) -> Iterator[Securable | R
     for model in declared:
         if type(model) not in _MODELS:
             raise ConfigError(
-                f"{reference!r} gives a {type(model).__name__}, not one of: {', '.join(_MODELS.values())}",
+                f"{reference!r} returns a value of type {type(model).__name__}",
                 location=location,
+                way_out=f"Return models: {', '.join(_MODELS.values())}.",
             )
         yield _with_shown_places(model, settings.project_dir)
 
@@ -328,7 +331,11 @@ def load_reference(
     """
     module_name, _, attribute = reference.partition(":")
     if not module_name or not attribute:
-        raise ConfigError(f"{reference!r} is not of the form module:attribute", location=named_at)
+        raise ConfigError(
+            f"{reference!r} does not name an object",
+            location=named_at,
+            way_out="Write module:attribute, such as models.orders:tables.",
+        )
     project = str(project_dir)
     if project not in sys.path:
         sys.path.insert(0, project)

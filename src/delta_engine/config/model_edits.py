@@ -178,16 +178,16 @@ def _edited_lines(lines: str, file: str, edits: Sequence[ModelEdit], settings: S
     for edit in edits:
         place, model = _declared(edit.before, loaded)
         if place in places:
-            raise _refusal(edit, "it is edited twice at once")
+            raise _refusal(edit, "the model gets two edits at once")
         places[place] = as_written(edit, model)
     try:
         new_lines = edit_text(lines, file, places, settings.variables)
         outcome = models_of_text(new_lines, file, settings)
     except RefusedError as error:
-        raise _unsafe(edits, f"it would be refused: {error.refusals[0].reason}") from error
+        raise _unsafe(edits, f"the edited file would be refused: {error.refusals[0].reason}") from error
     expected = [places[place].after if place in places else model for place, model in _placed(loaded)]
     if [_comparable(model) for model in outcome] != [_comparable(model) for model in expected if model]:
-        raise _unsafe(edits, "the outcome would differ from the wanted models, or other tables would change")
+        raise _unsafe(edits, "the edited file would not give the expected models")
     return new_lines
 
 
@@ -287,7 +287,7 @@ def _declared(before: Securable, loaded: Sequence[Securable]) -> tuple[Place, Se
 
 
 def _changed_since(model: Securable) -> ConfigError:
-    reason = "the model is not declared there as it was loaded: the file has changed since"
+    reason = "the file changed after the models were loaded"
     return _about(model, reason, "Run the command again.")
 
 

@@ -139,7 +139,7 @@ def _model(kind: Kind, document: Document, path: DocumentPath, value: dict[str, 
     for keys in alternatives(FIELDS[kind.word]):
         if len(value.keys() & keys) != 1:
             reason = f"a {kind.word} has exactly one of: {', '.join(keys)}"
-            raise document.error(path, reason, "Write one of them.")
+            raise document.error(path, reason, "Write exactly one of them.")
     own = _parts_of_table(document, path, value, converted) if kind.model is Table else {}
     arguments = _arguments(document, path, value, converted, _KEYS[kind.word])
     model: Any = kind.model
@@ -151,7 +151,7 @@ def _refuse_not_managed(kind: Kind, document: Document, path: DocumentPath, valu
         if isinstance(value, dict) and key in value:
             reason = f"the engine does not manage {plural(kind.word)} with {key}"
             raise document.error(
-                (*path, key), reason, f"Remove the key, or create the {kind.word} by a job of your own."
+                (*path, key), reason, f"Remove the key, or create the {kind.word} with your own job."
             )
 
 
@@ -171,7 +171,7 @@ def _columns(
     places = document.item_locations(path, len(columns))
     for position, (place, value, column) in enumerate(zip(places, written or (), columns, strict=True)):
         if column.type is None and has_types:
-            way_out = "Write one, such as type: bigint."
+            way_out = "Write a type, such as type: bigint."
             raise document.error((*path, position), f"column {column.name!r} has no type", way_out)
         arguments = _arguments(document, (*path, position), value, column, _COLUMN_KEYS)
         written_type = "void" if column.type is None else column.type

@@ -37,13 +37,13 @@ def formatted(text: str, file: str) -> str:
         file: the name of the file in messages.
 
     Raises:
-        ConfigError, RefusalGroup: the text is not a model file or has a broken model, its lines end in different ways,
+        ConfigError, RefusalGroup: the text is not a model file or has a broken model, its line ends differ,
             or the result would mean something else.
     """
     try:
         return with_unix_lines(text, lambda lines: _formatted_lines(lines, file))
     except UnusualLayoutError as error:
-        raise _refused(file, str(error), error.way_out or "Bring its keys into order by hand.") from error
+        raise _refused(file, str(error), error.way_out or "Sort its keys by hand.") from error
 
 
 def _formatted_lines(lines: str, file: str) -> str:
@@ -70,9 +70,9 @@ def _check(before: Document, text: str, result: str) -> None:
         is_same = _exact(after.value) == _exact(before.value) and _models(after) == models
         is_same = is_same and _comments(after, result) == _comments(before, text)
     except (RefusedError, UnusualLayoutError) as error:
-        raise _refused(file, f"the formatted text would be refused: {error}") from error
+        raise _refused(file, f"the formatted file would be refused: {error}") from error
     if not is_same:
-        raise _refused(file, "the formatted text would not mean the same")
+        raise _refused(file, "the formatted file would have another meaning")
 
 
 def _models(document: Document) -> list[Securable]:
@@ -96,7 +96,7 @@ def _exact(value: object) -> object:
     return repr(value)
 
 
-def _refused(file: str, reason: str, way_out: str = "Bring its keys into order by hand.") -> ConfigError:
+def _refused(file: str, reason: str, way_out: str = "Sort its keys by hand.") -> ConfigError:
     return ConfigError(
         f"it cannot be formatted safely: {reason}", location=SourceLocation(file), way_out=way_out
     )

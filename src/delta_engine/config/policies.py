@@ -149,7 +149,7 @@ def load_ignored_drift(
         return ()
     document = read_document(path)
     if not isinstance(document.value, dict):
-        raise document.error((), "a drift policy is a mapping with the key ignore_drift")
+        raise document.error((), "the file is not a mapping", "Begin it with the key ignore_drift.")
     entries = document.convert((), document.value, DriftPolicyDocument).ignore_drift
     ignores = [
         (entry, _ignore_entry(document, ("ignore_drift", position), entry, variables, environments))
@@ -169,11 +169,11 @@ def _ignore_entry(
 ) -> IgnoreEntry:
     if entry.reason.strip() in ("", REASON_TO_WRITE):
         raise document.error(
-            (*path, "reason"), "an ignored drift needs a reason", "Write why, for readers of the report."
+            (*path, "reason"), "an ignored drift needs a reason", "Write why the drift is ignored."
         )
     if not entry.fields:
         raise document.error(
-            (*path, "fields"), "an ignored drift needs fields", 'Name them, or write ["*"] for all.'
+            (*path, "fields"), "an ignored drift needs fields", 'Name fields, or write ["*"] for all.'
         )
     for position, name in enumerate(entry.environments or ()):
         if name not in environments:

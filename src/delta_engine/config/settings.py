@@ -231,8 +231,8 @@ def load_settings(conf_dir: Path, environment: str) -> Settings:
     if config.environment != environment:
         raise document.error(
             ("environment",),
-            f"the file is for {environment!r}, but says environment: {config.environment!r}",
-            "Give both the same name.",
+            f"the file is for {environment!r}, but sets environment: {config.environment!r}",
+            "Use the same name in both places.",
         )
     variables = document.texts(("variables",), config.variables)
     names = environments(conf_dir)
@@ -253,13 +253,13 @@ def given_settings(
     """
     if not _ENVIRONMENT_NAME.fullmatch(environment):
         raise ConfigError(
-            f"{given_to}: {environment!r} is no name of an environment",
-            way_out="Use letters, digits, dots, hyphens and underscores: files are named after it.",
+            f"{given_to}: {environment!r} is not a valid name of an environment",
+            way_out="Use letters, digits, dots, hyphens and underscores only.",
         )
     for key in sorted(configuration.keys() & {"models", "extends"}):
         raise ConfigError(
-            f"{given_to} does not take {key}: its models are given to plan",
-            way_out="Leave it out, or open a project with Engine.from_conf.",
+            f"{given_to} does not accept {key}, because plan() takes the models",
+            way_out="Remove the key, or open a project with Engine.from_conf.",
         )
     content = {"environment": environment, "models": {}, **configuration}
     text = json.dumps(
@@ -308,8 +308,8 @@ def takes_secrets(path: DocumentPath) -> bool:
 def no_configuration_way_out(conf_dir: Path) -> str:
     """Return the way out for a folder without configuration."""
     return (
-        f"{conf_dir} has no configuration: run the command in the project's folder, or name another one with "
-        "--conf-dir; `delta-engine init` creates a project."
+        f"{conf_dir} contains no configuration. Run the command in the project's folder, or name the folder with "
+        "--conf-dir. `delta-engine init` creates a project."
     )
 
 
@@ -365,7 +365,9 @@ def _history_table(document: Document, key: str, text: str | None) -> QualifiedN
     parts = text.split(".")
     if len(parts) != 3 or not all(parts):
         way_out = "Write catalog.schema.table, without quotes."
-        raise document.error((key, "history_table"), "history_table is a table's full name", way_out)
+        raise document.error(
+            (key, "history_table"), "history_table must be the full name of a table", way_out
+        )
     return QualifiedName(*parts)
 
 
@@ -373,8 +375,8 @@ def _state_backend(document: Document, config: Configuration, project_dir: Path)
     if config.state_backend is None and not isinstance(config.backend, _Oss):
         raise document.error(
             (),
-            f"backend {config.backend.__struct_config__.tag} needs a state_backend: "
-            "local files of a job are gone when it ends",
+            f"backend {config.backend.__struct_config__.tag} needs a state_backend, because "
+            "the local files of a job disappear when it ends",
             'Add: state_backend: {type: databricks, databricks: {schema: "${catalog}.delta_engine"}}.',
         )
     return state_backend(document, config.state_backend or LocalBackend(), project_dir)

@@ -78,7 +78,7 @@ def _mismatch(value: object, types: Sequence[object], path: Path) -> Iterator[Sh
         reason, way_out = _type_error(problem, _tags(types) if inner else _choices(types))
         if str(value).lower() in _SWITCHES and "true or false" in way_out:
             meant = "true" if _SWITCHES[str(value).lower()] else "false"
-            way_out = f"Write {meant}: to YAML 1.2, {value} is a text."
+            way_out = f"Write {meant}, because YAML 1.2 reads {value} as a string."
         yield _problem(place, reason, way_out)
 
 
@@ -100,7 +100,7 @@ def _unknown_keys(value: object, types: Iterable[object], path: Path) -> list[Sh
         else:
             reason, way_out = unknown("key", str(key), allowed)
         if value[key] is None and str(key).endswith(")"):  # {type: decimal(18,2)} is two keys
-            way_out = 'A comma ends a value here: write it in quotes, as in "decimal(18,2)".'
+            way_out = 'Write the value in quotes, as in "decimal(18,2)", because a comma ends it here.'
         unknown_keys.append(ShapeProblem((*path, str(key)), reason, way_out))
     return unknown_keys
 
@@ -110,7 +110,7 @@ def _missing_keys(value: object, types: Iterable[object], path: Path) -> list[Sh
     if not isinstance(value, dict) or len(chosen) != 1:
         return []
     missing = [key for key in _required(chosen[0]) if key not in value]
-    return [_problem(path, f"the key {key!r} is missing", "Write it.") for key in missing]
+    return [_problem(path, f"the key {key!r} is missing", "Add the key.") for key in missing]
 
 
 def _problem(path: Path, reason: str, way_out: str) -> ShapeProblem:
@@ -296,24 +296,24 @@ _WORDS = {
     "date": "a date",
     "datetime": "a time",
     "float": "a number",
-    "int": "a whole number",
-    "null": "nothing",
+    "int": "an integer",
+    "null": "null",
     "object": "a mapping",
-    "str": "a text",
+    "str": "a string",
 }
 
 
 def _type_error(problem: str, choices: Sequence[str]) -> tuple[str, str]:
-    """Return the reason and the way out of a msgspec message; unknown messages pass unchanged, without a way out."""
+    """Return the reason and the fix of a msgspec message; unknown messages pass unchanged, without a fix."""
     no_choice = _NO_CHOICE.fullmatch(problem)
     if no_choice and choices:
         close = difflib.get_close_matches(no_choice["found"].strip("'"), choices, n=1)
-        way_out = f"Did you mean {close[0]!r}?" if close else ""
+        way_out = f"Did you mean {close[0]!r}?" if close else "Write one of these values."
         return f"{no_choice['found']} is not one of: {', '.join(choices)}", way_out
     if missing := _MISSING.fullmatch(problem):
         return f"the key {missing['key']!r} is missing", "Write it."
     if problem == _NO_DATE:
-        return "a date is wanted", "Write a date such as 2026-12-31."
+        return "expected a date", "Write a date such as 2026-12-31."
     mismatch = _MISMATCH.fullmatch(problem)
     if mismatch is None:
         return problem, ""
@@ -321,20 +321,21 @@ def _type_error(problem: str, choices: Sequence[str]) -> tuple[str, str]:
     if not {*kinds, mismatch["found"] or "null"} <= _WORDS.keys():
         return problem, ""
     expected = " or ".join(_WORDS[kind] for kind in kinds) + (mismatch["bound"] or "")
-    instead = f", not {_WORDS[mismatch['found']]}" if mismatch["found"] else ""
-    return f"{expected} is wanted{instead}", _way_out(kinds, mismatch["found"])
+    if mismatch["found"] is None:
+        return f"expected {expected}", f"Write {expected}."
+    return f"expected {expected}, got {_WORDS[mismatch['found']]}", _way_out(kinds, mismatch["found"])
 
 
 def _way_out(expected: list[str], given: str | None) -> str:
     match expected, given:
         case _, "null":
-            return "Write it, or leave the key out."
+            return "Write a value, or remove the key."
         case ["bool"], "str":
             return "Write true or false, without quotes."
         case ["int" | "float"], "str":
-            return "Write it without quotes."
+            return "Write the value without quotes."
         case [*kinds], "bool" | "date" | "datetime" | "float" | "int" if "str" in kinds:
-            return "Write it in quotes."
+            return "Write the value in quotes."
         case ["array"], "object":
             return "Begin each item with a dash."
         case [*kinds], str() if "array" in kinds:

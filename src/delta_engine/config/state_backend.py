@@ -197,8 +197,8 @@ def _remote(document: Document, remote: S3State | _Databricks, key: str) -> S3St
         )
     parts = remote.schema.lower().split(".")
     if len(parts) != 2 or not all(parts):
-        reason = f"schema {remote.schema!r} is not of the form catalog.schema"
-        raise document.error(("state_backend", key, "schema"), reason)
+        reason = f"schema {remote.schema!r} is not the full name of a schema"
+        raise document.error(("state_backend", key, "schema"), reason, "Write catalog.schema.")
     return DatabricksState(catalog=parts[0], schema=parts[1], volume=remote.volume)
 
 
@@ -209,10 +209,10 @@ def _lock_table(document: Document, lock: _Lock, place: StatePlace) -> DynamoDBL
         raise document.error((*path, "type"), reason, "Remove it.")
     if lock.type != "dynamodb":
         if lock.table is not None:
-            raise document.error((*path, "table"), "table is for a lock of type: dynamodb only")
+            raise document.error((*path, "table"), "only a lock of type: dynamodb has a table", "Remove it.")
         return None
     if not lock.table:
-        raise document.error(path, "state_backend.lock needs a table")
+        raise document.error(path, "state_backend.lock lacks a table", "Name the DynamoDB table.")
     assert isinstance(place, S3State)
     return DynamoDBLockTable(
         table=lock.table, region=lock.region or place.region, endpoint_url=lock.endpoint_url

@@ -61,9 +61,9 @@ def secrets_in(
         for name in _OF_ENVIRONMENT.findall(text):
             if not environ.get(name):
                 raise ConfigError(
-                    f"backend.spark takes ${{env:{name}}}, and the environment variable {name} is not set",
+                    f"backend.spark uses ${{env:{name}}}, but the environment variable {name} is not set",
                     location=locate(key),
-                    way_out="Set it for this command, from where your secrets are kept.",
+                    way_out="Set it from your secret store when you run the command.",
                 )
     return {
         key: _OF_ENVIRONMENT.sub(lambda match: environ[match[1]], text)

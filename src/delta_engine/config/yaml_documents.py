@@ -103,11 +103,13 @@ class Document:
         for key, value in values.items():
             place = (*path, key)
             if value is None or isinstance(value, (dict, list)):
-                raise self.error(place, f"{key!r} must be a text", "Write it in quotes.")
+                raise self.error(place, f"{key!r} must be a string", "Write the value in quotes.")
             raw = self.written(place)
             if raw is None and not isinstance(value, str):
                 raise self.error(
-                    place, f"{key!r} comes from a merge key, and must be a text", "Write it in quotes."
+                    place,
+                    f"{key!r} comes from a merge key, and must be a string",
+                    "Write the value in quotes.",
                 )
             text = str(value) if raw is None else raw
             texts[key] = text.lower() if isinstance(value, bool) else text
@@ -183,7 +185,9 @@ def decoded(data: bytes, shown_as: str, encoding: str = "utf-8", most: int = MAX
 
 
 def _unreadable(file: str, reason: str, line: int | None = None, way_out: str = "") -> ConfigError:
-    return ConfigError(f"it cannot be read: {reason}", location=SourceLocation(file, line), way_out=way_out)
+    return ConfigError(
+        f"the file cannot be read: {reason}", location=SourceLocation(file, line), way_out=way_out
+    )
 
 
 def parse_document(text: str, file: str) -> Document:

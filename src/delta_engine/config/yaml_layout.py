@@ -69,7 +69,7 @@ class Splice:
 def with_unix_lines(text: str, change: Callable[[str], str]) -> str:
     """Return a changed text; `change` gets lines that end with line feeds, and no byte order mark.
 
-    The line ends and the mark of the text stay. Raises UnusualLayoutError if its lines end in different ways.
+    The line ends and the mark of the text stay. Raises UnusualLayoutError if its lines have different line ends.
     """
     mark = _MARK if text.startswith(_MARK) else ""
     written = text.removeprefix(mark)
@@ -79,7 +79,7 @@ def with_unix_lines(text: str, change: Callable[[str], str]) -> str:
     if changed == lines:
         return text
     if "\r" in unix or written not in (unix, unix.replace("\n", "\r\n")):
-        raise UnusualLayoutError("its lines end in different ways", "Give all lines the same end.")
+        raise UnusualLayoutError("its lines have different line ends", "Use the same line end everywhere.")
     return mark + (changed if written == unix else changed.replace("\n", "\r\n"))
 
 
@@ -107,7 +107,7 @@ def spliced(text: str, splices: Iterable[Splice], start: int = 0, end: int | Non
     limit = len(text) if end is None else end
     for splice in sorted(splices, key=lambda splice: (splice.start, splice.end)):
         if splice.start < start or splice.end > limit:
-            raise UnusualLayoutError("two changes concern the same place")
+            raise UnusualLayoutError("two changes affect the same place")
         pieces += (text[start : splice.start], splice.text)
         start = splice.end
     return "".join((*pieces, text[start:limit]))
@@ -141,7 +141,7 @@ def arranged(
 def refuse_shared(text: str, node: Node) -> None:
     """Raise UnusualLayoutError if a value is an alias, or has an alias or an anchor inside."""
     if node.kind == "alias" or text[node.start : node.start + 1] in {"&", "!"}:
-        raise UnusualLayoutError("what changes has an anchor or an alias")
+        raise UnusualLayoutError("the changed part has an anchor or an alias")
     for child in (*node.items, *(child for pair in node.pairs for child in pair)):
         refuse_shared(text, child)
 
@@ -185,7 +185,7 @@ def _in_brackets(
     kept = [place for place in arrangement if isinstance(place, int)]
     is_marked = any("#" in gap or "?" in gap for gap in gaps)
     if (kept != sorted(kept) and is_marked) or any(node.start == node.end for node in _values(flow)):
-        raise UnusualLayoutError("comments or keys without values stand between what changes")
+        raise UnusualLayoutError("comments or keys without values are between the changed parts")
     usual = next((gap for gap in between if "\n" in gap and not gap.strip(", \n")), ", ")
     is_permutation = len(kept) == len(arrangement) == len(spans)
     joined = ""
@@ -259,7 +259,7 @@ def _starts(text: str, block: Node) -> list[int]:
         and not any(_keeps_blank_lines(text, node) for node in _values(block))
     )
     if not is_usual:
-        raise UnusualLayoutError("its entries do not stand on lines of their own")
+        raise UnusualLayoutError("its entries share lines")
     return starts
 
 
@@ -296,7 +296,7 @@ def _node(composed: Any, text: str, floor: int) -> Node:
     if start < floor:
         alias = _ALIAS.match(text, floor)
         if alias is None:
-            raise UnusualLayoutError("the place of an alias is not clear")
+            raise UnusualLayoutError("the place of an alias is ambiguous")
         return Node("alias", *alias.span(1))
     match composed.id:
         case "scalar" if start == end:  # an empty value, which the parser places before the next token

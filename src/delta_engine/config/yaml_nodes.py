@@ -133,7 +133,7 @@ class Reader:
         if self._nodes > MAX_NODES or depth > MAX_DEPTH:
             raise too_large(file_of(node))
         if node.tag not in (_COLLECTION, f"{_TAGS}seq", f"{_TAGS}map"):
-            raise self._error(node, f"the tag {_shown(node.tag)} is not supported", "Leave it out.")
+            raise self._error(node, f"the tag {_shown(node.tag)} is not supported", "Remove the tag.")
         if isinstance(node, SequenceNode):
             return [self.value(item, depth + 1) for item in node.value]
         assert isinstance(node, MappingNode)
@@ -144,7 +144,9 @@ class Reader:
         for key, item in node.value:
             name = key.value if key.tag == _TEXT else self._key(key)
             if name in written or (name == MERGE and merged is not None):
-                raise self._error(key, f"the key {key.value!r} is written twice")
+                raise self._error(
+                    key, f"the key {key.value!r} is written twice", "Remove one of the two lines."
+                )
             if name == MERGE and key.tag == _PLAIN:
                 merged = self._merged(item, depth)
             else:
@@ -165,16 +167,18 @@ class Reader:
     def _key(self, node: Node) -> object:
         if isinstance(node, ScalarNode):
             if node.tag == _PLAIN and not node.value:
-                raise self._error(node, "a key is empty", "Write it, or the colon's text in quotes.")
+                raise self._error(
+                    node, "a key is empty", "Write the key, or put the value with the colon in quotes."
+                )
             return self._scalar(node)
-        raise self._error(node, "a key is a list or a mapping", "Write variables within braces in quotes.")
+        raise self._error(node, "a key is a list or a mapping", "Put variables inside braces in quotes.")
 
     def _merged(self, node: Node, depth: int) -> dict[object, Any]:
         nodes = node.value if isinstance(node, SequenceNode) else [node]
         merged: dict[object, Any] = {}
         for mapping in nodes:
             if not isinstance(mapping, MappingNode):
-                raise self._error(node, f"{MERGE} takes a mapping or a list of mappings")
+                raise self._error(node, f"{MERGE} needs a mapping or a list of mappings")
             merged = {**self.value(mapping, depth + 1), **merged}
         return merged
 
@@ -190,7 +194,7 @@ class Reader:
             return read(node.value)
         except (ValueError, OverflowError, AttributeError) as error:
             raise self._error(
-                node, f"{node.value!r} cannot be read: {error}", "Write it in quotes."
+                node, f"{node.value!r} cannot be read: {error}", "Write the value in quotes."
             ) from None
 
     def _error(self, node: Node, reason: str, way_out: str = "") -> ConfigError:
@@ -275,33 +279,33 @@ _PROBLEMS: Final[Mapping[str, tuple[str, str]]] = {
         'Write the value in quotes, as in comment: "id: the key", or align the line with its neighbours.',
     ),
     "could not find expected ':'": (
-        "a key has no colon, or a value goes on in a line with the wrong indentation",
+        "a key lacks its colon, or a value continues on a line with the wrong indentation",
         "Write key: value, and write values of several lines in quotes.",
     ),
     "did not find expected key": (
         "the line has the wrong indentation, or a quote or a comma is missing",
-        "Align it with the keys above.",
+        "Align the line with the keys above.",
     ),
     "did not find expected '-' indicator": (
-        "the list goes on in a line without a dash, or with the wrong indentation",
+        "the list continues on a line without a dash or with the wrong indentation",
         "Begin each item with a dash, all in one column.",
     ),
     "found undefined alias": (
-        "a value that begins with * is an alias, and no & defines it",
-        'Write a text that begins with * in quotes, as in "*.yml".',
+        "a value that begins with * is an alias, but no & defines it",
+        'Write a string that begins with * in quotes, as in "*.yml".',
     ),
     "did not find expected alphabetic or numeric character": (
-        "a value that begins with * or & is an alias or an anchor, and this one has no name",
-        'Write a text that begins with * in quotes, as in "*.yml".',
+        "a value that begins with * or & is an alias or an anchor, but its name is missing",
+        'Write a string that begins with * in quotes, as in "*.yml".',
     ),
     "found unexpected end of stream": ("a quote is not closed", "Close it."),
     "did not find expected ',' or ']'": (
         "a list in brackets is not closed, or a value in it contains a brace",
-        'Close it with ], with commas in between, and write such values in quotes, as in "${group}".',
+        'Close the list with ], put commas between values, and write such values in quotes, as in "${group}".',
     ),
     "did not find expected ',' or '}'": (
         "a mapping in braces is not closed, or a value in it contains a colon or a brace",
-        'Close it with }, and write such values in quotes, as in "${catalog}".',
+        'Close the mapping with }, and write such values in quotes, as in "${catalog}".',
     ),
 }
 """What libyaml's problems mean, and their ways out."""
@@ -318,17 +322,15 @@ def _invalid(text: str, file: str, line: int, problem: str) -> ConfigError:
         )
     if problem in _SECOND_DOCUMENT:
         return ConfigError(
-            "a second YAML document begins here, and a file holds one",
+            "a second YAML document begins here, but a file may contain only one",
             location=SourceLocation(file, line),
             way_out="Merge it into the first, or move it to another file.",
         )
     (written,) = text.split("\n")[line - 1 : line] or [""]
     if written.strip(" ").startswith("\t"):
-        reason, way_out = "a tab indents the line", "Indent with spaces: YAML takes no tabs."
+        reason, way_out = "a tab indents the line", "Indent with spaces: YAML allows no tabs."
     elif "cannot start any token" in problem:
-        reason, way_out = "a value begins with a character that YAML reserves", "Write it in quotes."
+        reason, way_out = "a value begins with a character that YAML reserves", "Write the value in quotes."
     else:
         reason, way_out = _PROBLEMS.get(problem, (problem, ""))
-    return ConfigError(
-        f"it is not valid YAML: {reason}", location=SourceLocation(file, line), way_out=way_out
-    )
+    return ConfigError(f"invalid YAML: {reason}", location=SourceLocation(file, line), way_out=way_out)

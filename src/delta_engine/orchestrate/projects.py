@@ -104,7 +104,7 @@ def _conflicts(project: Project, other: Project) -> Iterator[RefusedError]:
             yield ConfigError(
                 f"{environment}: both declare {model.qualified_name}, the second at {names[key].declared_at}",
                 location=model.declared_at,
-                way_out="Remove one of the two.",
+                way_out="Remove one of them.",
             )
 
 

@@ -65,7 +65,7 @@ class UniqueNames:
             earlier = first.setdefault((name.kind, name.key), model)
             if earlier is not model:
                 place = f" at {earlier.declared_at}" if earlier.declared_at else ""
-                yield model_refusal(model, f"it is declared twice, first{place}", "Remove one of the two.")
+                yield model_refusal(model, f"it is declared twice, first{place}", "Remove one of them.")
 
 
 class NamesLookDifferent:

@@ -213,7 +213,7 @@ def test_the_configuration_says_what_to_make_of_drift(project: Path) -> None:
             "severity: lo",
             r"severities\[0\]\.severity: 'lo' is not one of: low, medium, high.",
         ),
-        ("${catalog}.ops.", "", "history_table is a table's full name"),
+        ("${catalog}.ops.", "", "history_table must be the full name of a table"),
     ):
         (conf / "local.yml").write_text(text.replace(right, wrong))
         with pytest.raises(ConfigError, match=message):

@@ -391,14 +391,14 @@ def test_a_plan_of_another_environment_is_refused(notebook: Notebook, tmp_path: 
     ("configuration", "message"),
     [
         ({"polcy": {}}, "Engine.local: unknown key 'polcy'. Did you mean 'policy'?"),
-        ({"policy": {"allow": "drop_column"}}, "Engine.local: policy.allow: a list is wanted"),
-        ({"models": {"yaml": ["x"]}}, "Engine.local does not take models"),
-        ({"extends": "x.yml"}, "Engine.local does not take extends"),
-        ({"environment": "../dev"}, "Engine.local: '../dev' is no name of an environment"),
-        ({"environment": ""}, "'' is no name of an environment"),
+        ({"policy": {"allow": "drop_column"}}, "Engine.local: policy.allow: expected a list"),
+        ({"models": {"yaml": ["x"]}}, "Engine.local does not accept models"),
+        ({"extends": "x.yml"}, "Engine.local does not accept extends"),
+        ({"environment": "../dev"}, "Engine.local: '../dev' is not a valid name of an environment"),
+        ({"environment": ""}, "'' is not a valid name of an environment"),
         ({"variables": {"a": "${b}"}, "owns": ["${c}"]}, "unknown variable 'c'"),
         ({"backend": {"type": "databricks"}}, "backend databricks needs a state_backend"),
-        ({"policy": 7}, "policy: a mapping is wanted"),
+        ({"policy": 7}, "policy: expected a mapping"),
     ],
 )
 def test_a_configuration_is_checked_as_a_file_is(

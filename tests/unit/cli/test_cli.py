@@ -44,7 +44,7 @@ def test_windows_is_refused_with_the_way_out(
     monkeypatch.setitem(sys.modules, "fcntl", None)  # no module of that name, as there
     result = delta_engine("-e", "local", "plan")
     assert result.code == ExitCode.REFUSED
-    assert "On Windows, run delta-engine in WSL." in result.stderr
+    assert "Windows lacks. Run delta-engine in WSL." in result.stderr
 
 
 def test_help_names_every_kind_of_consent(delta_engine: CommandLine) -> None:
@@ -56,7 +56,7 @@ def test_help_names_every_kind_of_consent(delta_engine: CommandLine) -> None:
 def test_log_json_stands_before_the_command(delta_engine: CommandLine) -> None:
     result = delta_engine("plan", "--log-json")
     assert result.code == 3
-    assert "--log-json stands before the command: delta-engine --log-json … COMMAND" in result.stderr
+    assert "Write --log-json before the command: delta-engine --log-json … COMMAND" in result.stderr
 
 
 def test_help_is_quick() -> None:
@@ -97,16 +97,16 @@ def test_the_variable(delta_engine: CommandLine, project: Path, monkeypatch: pyt
         ([], "Usage: "),
         (["nope"], "No such command 'nope'"),
         (["plan", "--nope"], "No such option: --nope"),
-        (["drift", "--json", "--format", "html"], "--json is --format json: choose one of the two"),
+        (["drift", "--json", "--format", "html"], "--json means --format json. Choose one of them"),
         (
             ["validate"],
-            "refused: no environment was named. Name one of local with -e, or set DELTA_ENGINE_ENV.",
+            "refused: no environment was named. Name an environment with -e (local), or set DELTA_ENGINE_ENV.",
         ),
-        (["--conf-dir", "x", "validate"], "refused: no environment was named. x has no configuration: "),
+        (["--conf-dir", "x", "validate"], "refused: no environment was named. x contains no configuration. "),
         (["-e", "locla", "validate"], "Did you mean 'local'?"),
         (
             ["-e", "local", "validate", "-t", "nope"],
-            "refused: unknown table 'nope'. Known: dev.silver.orders.",
+            "refused: unknown table 'nope'. Use one of: dev.silver.orders.",
         ),
         (
             ["-e", "local", "plan", "--allow", "x"],

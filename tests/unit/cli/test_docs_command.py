@@ -103,7 +103,7 @@ def test_the_deployment_state_is_left_out_on_request(project: PlanProject) -> No
     assert "Last applied<" not in page(project)
     refused = project.run("docs", "--out", "site", "--no-state", "--drift")
     assert refused.code == 3
-    assert "--drift compares with the deployment state" in refused.stderr
+    assert "--drift needs the deployment state." in refused.stderr
 
 
 def test_the_same_project_gives_the_same_bytes(project: PlanProject) -> None:

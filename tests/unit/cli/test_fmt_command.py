@@ -107,9 +107,9 @@ def test_refused_files_do_not_stop_the_others(
     assert done.code == 3
     assert "b.yml" in done.stdout
     for refused in (
-        "a.yml:2: it is not valid YAML: ",
+        "a.yml:2: invalid YAML: ",
         "c.yml:1: unknown key 'environment': a model file contains lists of models: schemas, ",
-        "missing.yml: it cannot be read: No such file or directory.",
+        "missing.yml: the file cannot be read: No such file or directory.",
     ):
         assert refused in done.stderr
     assert texts(folder)["b.yml"] == (UNORDERED if options else FORMATTED)
@@ -142,7 +142,10 @@ def test_without_files_and_without_a_project_there_is_a_way_out(
 ) -> None:
     done = delta_engine("fmt")
     assert (done.code, done.stdout) == (3, "")
-    assert "conf has no configuration: run the command in the project's folder" in done.stderr
+    assert (
+        "conf contains no configuration. Run the command in the project's folder, or name the folder"
+        in done.stderr
+    )
     make(folder / "conf" / "dev.yml", "environment: dev\nbackend: {type: oss}\n")
     done = delta_engine("fmt")
     assert (done.code, done.stdout) == (3, "")
@@ -178,10 +181,10 @@ def test_a_dash_formats_stdin_to_stdout(
     assert done.stdout == DIFF.replace("m.yml", "<stdin>")
     done = from_stdin(delta_engine, monkeypatch, "tables: [")
     assert (done.code, done.stdout) == (3, "")
-    assert "<stdin>:2: it is not valid YAML" in done.stderr
+    assert "<stdin>:2: invalid YAML: did not find expected" in done.stderr
     done = delta_engine("fmt", "-", "m.yml")
     assert done.code == 3
-    assert "- is the standard input, and stands alone" in done.stderr
+    assert "- means stdin and cannot be combined with files. Remove the files, or remove -" in done.stderr
 
 
 def test_stdin_keeps_its_bytes(folder: Path) -> None:

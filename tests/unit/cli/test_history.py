@@ -190,7 +190,7 @@ def test_a_damaged_journal_is_named(project: CatalogProject) -> None:
     (journal,) = (path for path in state_file(project).parent.rglob(f"*{run}*") if path.is_file())
     journal.write_text("{\n" + journal.read_text().partition("\n")[2])
     (line,) = journal_lines(project)
-    assert line == f"journal      run {run[:8]} left a damaged one, which the next run ignores"
+    assert line == f"journal      run {run[:8]} left a damaged journal, which the next run ignores"
 
 
 def test_a_journal_that_cannot_be_read_is_unknown(

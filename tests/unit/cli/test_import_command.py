@@ -366,7 +366,7 @@ def test_an_interrupt_says_how_to_continue(workspace: Workspace, monkeypatch: py
     ("arguments", "message"),
     [
         (["dev", "--per", "table"], "--per writes files into a folder: name it with --to DIR"),
-        (["dev", "--per", "column", "--to", "x"], "'column' is not one of: table, schema"),
+        (["dev", "--per", "column", "--to", "x"], "'column' is unknown. Use one of: table, schema"),
         (["dev", "--per", "table", "--to", "x", "--format", "python"], "--per writes YAML"),
         (["nowhere"], "nowhere has no Delta tables, or none that you may see"),
         (["dev.empty"], "dev.empty has no Delta tables"),

@@ -159,14 +159,14 @@ def test_a_project_adds_its_own_rules(project: Project) -> None:
         ("suppressions: [{rules: [Owners], on: ['*'], reason: ' ', expires: 2999-01-01}]\n", "reason"),
         (
             "suppressions: [{rules: [Owners], on: ['*'], reason: r}]\n",
-            "suppressions[0]: the key 'expires' is missing. Write it.",
+            "suppressions[0]: the key 'expires' is missing. Add the key.",
         ),
         (
             "suppressions: [{rule: [Owners], on: '*', reason: r, expires: 2999-01-01}]\n",
             "unknown key 'rule'. Did you mean 'rules'?",
         ),
-        ("own_rules: 5\n", "own_rules: a list is wanted, not a whole number"),
-        ("rules: {TableNames: {in_schemas: {silver: 5}}}\n", "a text is wanted, not a whole number"),
+        ("own_rules: 5\n", "own_rules: expected a list, got an integer"),
+        ("rules: {TableNames: {in_schemas: {silver: 5}}}\n", "expected a string, got an integer"),
         ("own_rules: ['models.yml:X']\n", "models.yml"),
         ("own_rules: ['pathlib:Path']\n", "is no house rule"),
     ],
@@ -198,4 +198,4 @@ def test_the_rules_are_listed(project: Project) -> None:
 
 def test_the_file_is_no_environment(project: Project, delta_engine: CommandLine) -> None:
     project.lints("preset: recommended\n")
-    assert "Name one of dev with -e" in delta_engine("validate").stderr
+    assert "Name an environment with -e" in delta_engine("validate").stderr

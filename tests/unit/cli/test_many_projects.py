@@ -62,7 +62,7 @@ def test_plans_are_one_comment(repository: Repository) -> None:
 def test_plan_files_have_the_name_of_their_project(repository: Repository) -> None:
     refused = repository.run("-e local -p teams/* plan --out plans/plan.json")
     assert refused.code == 3
-    assert "Name it by project: --out plans/{project}.json" in refused.stderr
+    assert "project into the name: --out plans/{project}.json." in refused.stderr
     assert repository.run("-e local -p teams/* plan --out plans/{project}.json").code == 0
     assert sorted(path.name for path in Path("plans/teams").iterdir()) == ["a.json", "b.json", "c.json"]
 
@@ -70,7 +70,7 @@ def test_plan_files_have_the_name_of_their_project(repository: Repository) -> No
 def test_other_commands_take_one_project(repository: Repository) -> None:
     refused = repository.run("-e local -p teams/* sync --yes")
     assert refused.code == 3
-    assert "this command is for one project, and 3 match: teams/a, teams/b, teams/c" in refused.stderr
+    assert "this command needs exactly one project, but 3 match: teams/a, teams/b, teams/c." in refused.stderr
     assert repository.run("-e local -p teams/b sync --dry-run").code == 0
 
 
@@ -148,7 +148,7 @@ def test_the_check_refuses_what_two_projects_have(repository: Repository) -> Non
         "in one of the two, so that each table is one project's.\n"
         "note: in teams/a and teams/b:\n"
         "refused: models/orders.yml:2: local: both declare dev.silver.team_a_orders, the second at "
-        "models/orders.yml:2. Remove one of the two.\n"
+        "models/orders.yml:2. Remove one of them.\n"
         "note: in teams/a and teams/c:\n"
         "refused: teams/a/conf/local.yml:2: local: both own tables that match 'silver.team_a_*' and 'team_a_orders'. "
         "Change owns in one of the two, so that each table is one project's.\n"
@@ -198,14 +198,14 @@ def test_a_comment_says_which_plans_it_has_no_room_for(repository: Repository) -
         model = MODEL.replace("TEAM", f"team_{team}").replace("{name: id, type: bigint}", columns)
         repository.write(f"teams/{team}/models/orders.yml", model)
     done = repository.run("-e local -p teams/* plan --markdown")
-    assert done.stdout.endswith("\nThere is no room here for the plans of `teams/b`, `teams/c`.\n")
+    assert done.stdout.endswith("\nThis comment is too long for the plans of `teams/b`, `teams/c`.\n")
     assert done.stdout.count("### Plan for `local`") == 1
 
 
 def test_pages_of_several_projects_are_files(repository: Repository) -> None:
     refused = repository.run("-e local -p teams/* drift --format html")
     assert refused.code == 3
-    assert "add --out 'drift/{project}.html'" in " ".join(refused.stderr.replace("│", "").split())
+    assert "Add --out 'drift/{project}.html'" in " ".join(refused.stderr.replace("│", "").split())
 
 
 def test_a_closed_pipe_ends_the_run(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,8 +65,8 @@ def test_a_run_needs_prior_consent(project: PlanProject, options: tuple[str, ...
     refused = project.run(*command)
     assert refused.code == 3
     assert refused.stderr.endswith(
-        "refused: Apply these changes? There is no terminal to ask on, and nothing was changed. "
-        "Run the command with --yes to agree beforehand.\n"
+        "refused: Apply these changes? Without a terminal, the command cannot ask. Nothing was "
+        "changed. Run the command with --yes to agree in advance.\n"
     )
     assert "dev.silver.a" in refused.stdout + refused.stderr
     assert project.platform.statements == []
@@ -86,11 +86,11 @@ def test_without_a_terminal_nothing_is_repaired_unasked(project: PlanProject) ->
     before = list(project.platform.statements)
     for option, question in (
         ("--revert", "Revert these changes?"),
-        ("--accept", "Take this into the models?"),
+        ("--accept", "Write these changes into the models?"),
     ):
         refused = project.run("drift", option)
         assert refused.code == 3
-        assert f"refused: {question} There is no terminal to ask on" in refused.stderr
+        assert f"refused: {question} Without a terminal, the command cannot ask" in refused.stderr
         assert "--yes" in refused.stderr
     assert project.platform.statements == before
     assert not is_locked(project)
@@ -123,7 +123,7 @@ def test_records_change_with_consent_alone(project: PlanProject, command: tuple[
     refused = project.run("state", *command)
     assert refused.code == 3
     assert (
-        "There is no terminal to ask on, and nothing was changed. Run the command with --yes"
+        "Without a terminal, the command cannot ask. Nothing was changed. Run the command with --yes"
         in refused.stderr
     )
     assert document.read_bytes() == before
@@ -211,7 +211,7 @@ def test_the_question_stays_out_of_the_results(project: PlanProject) -> None:
     project.sync()
     refused = ask_in_a_terminal(project, b"n\n")
     assert refused[:2] == (130, "- table.dev.silver.a\n")
-    assert refused[2].startswith("Forget 1 resource? Only the record goes. [y/N]: ")
+    assert refused[2].startswith("Forget 1 resource? The tables themselves do not change. [y/N]: ")
     assert refused[2].endswith("\r\nnothing was changed\r\n")
     assert ask_in_a_terminal(project, b"\x04")[:2] == refused[:2]  # Ctrl-D
     assert ask_in_a_terminal(project, b"y\n")[:2] == (0, "- table.dev.silver.a\nforgot 1 resource\n")

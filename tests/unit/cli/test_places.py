@@ -69,7 +69,7 @@ def test_two_environments_or_configuration_folders(
 ) -> None:
     refused = delta_engine(*arguments)
     assert refused.code == 3
-    assert "it is given twice, as 'local' and as 'dev'" in refused.stderr
+    assert "'local' and 'dev' contradict each other" in refused.stderr
 
 
 def test_an_option_wins(delta_engine: CommandLine, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,10 +88,10 @@ def test_project_from_inside(
         result = delta_engine("validate", "-e", "local")
         assert result.stdout == "local: configuration and 1 model are valid\n"
         assert result.stderr == f"note: the project is {project}\n"
-        assert "Name one of local with -e" in delta_engine("validate").stderr
+        assert "Name an environment with -e (local)" in delta_engine("validate").stderr
         assert str(project / "conf") in delta_engine("validate", "-e", "locla").stderr
         explicit = delta_engine("validate", "-e", "local", "--conf-dir", "conf")
-        assert (explicit.code, "conf has no configuration" in explicit.stderr) == (3, True)
+        assert (explicit.code, "conf contains no configuration" in explicit.stderr) == (3, True)
 
 
 def test_paths_of_the_user_stay_relative_to_where_the_user_stands(

@@ -55,4 +55,7 @@ def test_a_terminal_shows_that_the_end_was_asked_for() -> None:
     """Ctrl-C is heard in moments, too, in which nobody prints, such as while the deployment state is saved."""
     control = ApplyControl(seconds=lambda: 0.0)
     control.stop.request()
-    assert drawn(control) == ["applying 1/3 tables 0:00", "  stopping, when what was done is recorded"]
+    assert drawn(control) == [
+        "applying 1/3 tables 0:00",
+        "  stopping as soon as the completed work is recorded",
+    ]

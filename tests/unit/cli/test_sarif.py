@@ -138,7 +138,7 @@ def test_another_file_is_not_overwritten(project: Path, delta_engine: CommandLin
     (project / "models.yml").write_text(GOOD)
     refused = delta_engine("-e", "dev", "validate", "--sarif", "models.yml")
     assert (refused.code, (project / "models.yml").read_text()) == (3, GOOD)
-    assert "models.yml is no SARIF file, and would be overwritten. Name another file" in refused.stderr
+    assert "models.yml exists and is not a SARIF file. Name another file" in refused.stderr
 
 
 def test_several_projects_write_one_file_or_each_its_own(

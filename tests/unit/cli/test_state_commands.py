@@ -245,7 +245,8 @@ def test_names_and_globs_are_those_of_tables_functions_and_policies(governed: pa
     refused = governed("show", "dev.silver.orders")
     assert refused.code == 3
     assert (
-        f"'dev.silver.orders' names 2 resources: {KEY}, {OTHERS[0]}. Write the key of one" in refused.stderr
+        f"'dev.silver.orders' matches 2 resources: {KEY}, {OTHERS[0]}. Write one of these keys"
+        in refused.stderr
     )
     assert governed("rm", "rows", OTHERS[0], "--yes").stdout.endswith("forgot 2 resources\n")
     assert listed("*") == [KEY, "table.dev.silver.temp"]
@@ -330,7 +331,7 @@ def test_migrate(state: partial[Result], folder: Path) -> None:
     earlier = state("migrate", "--from", "0", "--to", "1", "--yes")
     assert earlier.code == 3
     assert (
-        "--to 1: this engine saves format 2 only. Use --to 2, or the engine that saves format 1."
+        "--to 1: this engine saves format 2 only. Use --to 2, or an engine that saves format 1."
         in earlier.stderr
     )
     assert (folder / "local.state.json").read_bytes() == old.read_bytes()
@@ -367,7 +368,7 @@ def test_without_a_document(delta_engine: CommandLine, project: Path) -> None:
         assert result.code == 3
         assert "no" in result.stderr
     assert (
-        "The first `delta-engine -e local sync` makes it."
+        "yet. Run `delta-engine -e local sync` to create it."
         in delta_engine("-e", "local", "state", "show").stderr
     )
     assert delta_engine("-e", "local", "state", "versions").stdout == ""

@@ -160,8 +160,8 @@ def test_files_elsewhere_are_refused(project: Project, tmp_path: Path) -> None:
     (tmp_path / "conf" / "models" / "views" / "link.sql").symlink_to(project.query_file)
     for written, reason in (
         ("views/missing.sql", "cannot be read: No such file or directory"),
-        ("views/link.sql", "leads through a link: conf/models/views/link.sql"),
-        ("../../../outside.sql", "is outside of the project"),
+        ("views/link.sql", "goes through a symbolic link: conf/models/views/link.sql"),
+        ("../../../outside.sql", "is outside the project"),
     ):
         refused = project.validates(f"SELECT id {FROM}", MODELS.replace("views/revenue.sql", written))
         assert refused.code == ExitCode.REFUSED

@@ -73,19 +73,19 @@ def test_the_folder_may_be_the_current_one(project: Path, monkeypatch: pytest.Mo
 
 
 def test_a_model_without_a_text_is_refused(project: Path) -> None:
-    assert refusal_of(project, body_file=None) == "it has no body"
+    assert refusal_of(project, body_file=None) == "body is missing"
 
 
 @pytest.mark.parametrize(
     ("file", "reason"),
     [
-        ("", "is no relative path"),
-        (" ", "is no relative path"),
-        ("a\0b", "is no relative path"),
-        ("/etc/hostname", "is no relative path"),
-        ("../../../outside.sql", "is outside of the project"),
-        ("../..", "is outside of the project"),
-        ("functions/../../../../project2/f.sql", "is outside of the project"),
+        ("", "is not a relative path"),
+        (" ", "is not a relative path"),
+        ("a\0b", "is not a relative path"),
+        ("/etc/hostname", "is not a relative path"),
+        ("../../../outside.sql", "is outside the project"),
+        ("../..", "is outside the project"),
+        ("functions/../../../../project2/f.sql", "is outside the project"),
         ("functions/missing.sql", "cannot be read: No such file or directory"),
         ("functions", "cannot be read: "),
         ("functions/clean_iban.py/more", "cannot be read: Not a directory"),
@@ -101,26 +101,28 @@ def test_links_are_refused_also_to_files_inside_the_project(project: Path) -> No
     (functions / "link.py").symlink_to(functions / "clean_iban.py")
     (functions.parent / "elsewhere").symlink_to(functions)
     assert refusal_of(project, body_file="functions/link.py") == (
-        "body_file 'functions/link.py' leads through a link: conf/models/functions/link.py"
+        "body_file 'functions/link.py' goes through a symbolic link: conf/models/functions/link.py"
     )
     assert refusal_of(project, body_file="elsewhere/clean_iban.py") == (
-        "body_file 'elsewhere/clean_iban.py' leads through a link: conf/models/elsewhere"
+        "body_file 'elsewhere/clean_iban.py' goes through a symbolic link: conf/models/elsewhere"
     )
     (functions / "dangling.py").symlink_to(functions / "nowhere")
-    assert "leads through a link" in refusal_of(project, body_file="functions/dangling.py")
+    assert "body_file 'functions/dangling.py' goes through a symbolic" in refusal_of(
+        project, body_file="functions/dangling.py"
+    )
 
 
 def test_a_pipe_is_refused_without_waiting_for_it(project: Path) -> None:
     os.mkfifo(project / "conf" / "models" / "functions" / "pipe")
     assert refusal_of(project, body_file="functions/pipe") == (
-        "body_file 'functions/pipe' cannot be read: it is no plain file"
+        "body_file 'functions/pipe' cannot be read: not a regular file"
     )
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"return '\xff'\n", "it cannot be read: it is not UTF-8"),
+        (b"return '\xff'\n", "the file cannot be read: it is not UTF-8"),
         (b"a" * (MAX_BODY_BYTES + 1), "body_file 'functions/clean_iban.py' is larger than 1 MiB"),
     ],
 )

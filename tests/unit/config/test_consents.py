@@ -113,36 +113,39 @@ def test_needed_entries_of_functions_and_policies_are_written(tmp_path: Path, is
     [
         (
             "kind: drop_function, table: a.b.c",
-            "consent to drop_function names a function. Write function: catalog.",
+            "consent to drop_function must name a function. Write function: catalog.",
         ),
         (
             "kind: change_protection, table: a.b.c",
-            "consent to change_protection names a function or a policy. Write function: catalog.",
+            "consent to change_protection must name a function or a policy. Write function: catalog.",
         ),
         (
             "kind: drop_table, function: a.b.c",
-            "consent to drop_table names a table. Write table: catalog.schema.",
+            "consent to drop_table must name a table. Write table: catalog.schema.",
         ),
         (
             "kind: drop_policy",
-            "consent to drop_policy names a policy. Write policy: its key, such as schema.dev.",
+            "consent to drop_policy must name a policy. Write policy: its key, such as schema.dev.",
         ),
         (
             "kind: drop_policy, policy: a.b.c",
-            "'a.b.c' is not the name of one policy. Write its key, such as schema.",
+            "'a.b.c' is not the name of a single policy. Write its key, such as schema.",
         ),
-        ("kind: drop_policy, policy: schema.dev.mask", "'schema.dev.mask' is not the name of one policy. "),
+        (
+            "kind: drop_policy, policy: schema.dev.mask",
+            "'schema.dev.mask' is not the name of a single policy. ",
+        ),
         (
             "kind: drop_policy, policy: schema.dev.sales.*",
             "For policies that match a glob, use policy.allow.",
         ),
         (
             "kind: drop_function, function: b.c",
-            "'b.c' is not the name of one function. Write catalog.schema.function.",
+            "'b.c' is not the name of a single function. Write catalog.schema.function.",
         ),
         (
             "kind: drop_function, function: a.b.c, column: d",
-            "column does not narrow consent to drop_function",
+            "column cannot narrow consent to drop_function",
         ),
     ],
 )
@@ -156,14 +159,14 @@ def test_entries_with_another_subject_are_refused(tmp_path: Path, entry: str, me
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("- a", 1, "consents are a mapping with the key consents"),
-        ("consents: {}", 1, "a list is wanted, not a mapping"),
+        ("- a", 1, "the file is not a mapping. Begin it with the key consents."),
+        ("consents: {}", 1, "expected a list, got a mapping"),
         ("consents: [a", 2, "."),
         ("consents:\n  - {kind: drop_column\n", 3, "."),
         (
             f"consents:\n  - {{{ENTRY}}}".replace("drop_column", "[drop_column]"),
             2,
-            "a text is wanted, not a list",
+            "expected a string, got a list",
         ),
         (f"consents:\n  - {{{ENTRY}, colunm: a}}", 2, "unknown key 'colunm'. Did you mean 'column'?"),
         (
@@ -178,8 +181,8 @@ def test_entries_with_another_subject_are_refused(tmp_path: Path, entry: str, me
             2,
             "Write a date such as 2026-12-31.",
         ),
-        (f"consents:\n  - {{{ENTRY}}}".replace("2026-12-31", "20261231"), 2, "a date is wanted"),
-        (f"consents:\n  - {{{ENTRY}}}".replace("2026-12-31", "null"), 2, "a date is wanted"),
+        (f"consents:\n  - {{{ENTRY}}}".replace("2026-12-31", "20261231"), 2, "expected a date"),
+        (f"consents:\n  - {{{ENTRY}}}".replace("2026-12-31", "null"), 2, "expected a date"),
         (
             f"consents:\n  - {{{ENTRY}}}".replace(", expires: 2026-12-31", ""),
             2,
@@ -194,9 +197,9 @@ def test_entries_with_another_subject_are_refused(tmp_path: Path, entry: str, me
         (
             f"consents:\n  - {{{ENTRY}}}".replace("column: a", "key: a"),
             2,
-            "key does not narrow consent to drop_column",
+            "key cannot narrow consent to drop_column",
         ),
-        (f"consents:\n  - {{{ENTRY}}}".replace("drop_column", "drop_table"), 2, "Leave column out."),
+        (f"consents:\n  - {{{ENTRY}}}".replace("drop_column", "drop_table"), 2, "Remove column."),
         (f"consents:\n  - {{{ENTRY}}}".replace("column: a", "column: ''"), 2, "column is empty"),
         (
             f"consents:\n  - {{{ENTRY}}}".replace("dev.silver.orders", "silver.orders"),
@@ -216,8 +219,12 @@ def test_entries_with_another_subject_are_refused(tmp_path: Path, entry: str, me
             2,
             "unknown environment 'prd'. Did you mean 'prod'?",
         ),
-        ("consents: []\n---\nconsents: []", 2, "a second YAML document begins here, and a file holds one"),
-        (f"consents:\n  - {{{ENTRY}, environments: []}}", 2, "a consent holds in at least one environment"),
+        (
+            "consents: []\n---\nconsents: []",
+            2,
+            "a second YAML document begins here, but a file may contain only one",
+        ),
+        (f"consents:\n  - {{{ENTRY}, environments: []}}", 2, "environments is empty"),
         (
             f"consents:\n  - {{{ENTRY}}}\n  - {{{ENTRY}}}".replace("r,", "other,", 1),
             3,
@@ -226,7 +233,7 @@ def test_entries_with_another_subject_are_refused(tmp_path: Path, entry: str, me
         (
             f"consents:\n  - {{{ENTRY}}}\n  - {{{ENTRY}}}".replace("column: a", "column: A", 1),
             3,
-            "Remove one of the two entries.",
+            "Remove one of these entries.",
         ),
     ],
 )

@@ -193,7 +193,7 @@ def test_a_project_may_hold_functions_alone(project: Path, write: Write) -> None
     assert declared(project).tables == ()
     assert len(functions_of(declared(project))) == 2
     write("conf/models/m.yml", "schemas: [{catalog: dev, name: s}]\n")
-    assert "its model files declare no tables" in refusal(project)
+    assert "conf/dev.yml:5: the model files declare no tables." in refusal(project)
 
 
 def test_functions_and_policies_are_loaded_with_some_tables_too(project: Path, write: Write) -> None:
@@ -209,7 +209,7 @@ def test_a_loaded_function_may_be_given_again_but_not_another_body(project: Path
     function = replace(CLEAN_IBAN, body="", declared_at=SourceLocation("conf/models/functions.py", 1))
     assert given_models([function], settings(project)).models == (CLEAN_IBAN,)
     assert given_models([replace(function, body=BODY)], settings(project)).models == (CLEAN_IBAN,)
-    with pytest.raises(ConfigError, match="it has body and body_file"):
+    with pytest.raises(ConfigError, match="body and body_file exclude each other"):
         given_models([replace(function, body="return 1")], settings(project))
 
 
@@ -269,7 +269,7 @@ def test_variables_are_filled_in_where_tables_take_them(project: Path, write: Wr
         (
             "environment: {dependencies: [x]}",
             "function dev.s.f: the engine does not manage functions with environment. "
-            "Remove the key, or create the function by a job of your own.",
+            "Remove the key, or create the function with your own job.",
         ),
         ("handler: main", "function dev.s.f: the engine does not manage functions with handler. "),
         (
@@ -281,31 +281,34 @@ def test_variables_are_filled_in_where_tables_take_them(project: Path, write: Wr
             "language: scala",
             "function dev.s.f: the engine does not manage functions in 'scala'. Use one of: sql, python. ",
         ),
-        ("language: [sql]", "function dev.s.f: language: a text is wanted, not a list."),
+        ("language: [sql]", "function dev.s.f: language: expected a string, got a list."),
         (
             "parameters: {a: int}",
-            "function dev.s.f: parameters: a list is wanted, not a mapping. Begin each item",
+            "function dev.s.f: parameters: expected a list, got a mapping. Begin each item",
         ),
-        ("parameters: [{name: a}]", "function dev.s.f: parameters[0]: the key 'type' is missing. Write it."),
+        (
+            "parameters: [{name: a}]",
+            "function dev.s.f: parameters[0]: the key 'type' is missing. Add the key.",
+        ),
         (
             "parameters: [{name: a, type: int, defalt: 1}]",
             "function dev.s.f: unknown key 'defalt'. Did you mean 'default'?",
         ),
         (
             "parameters: [{name: a, type: int, default: 1}]",
-            "function dev.s.f: parameters[0].default: a text is wanted, not a whole number. Write it in quotes.",
+            "function dev.s.f: parameters[0].default: expected a string, got an integer. Write the value in quotes.",
         ),
         ("grants: {hr: EXECUTE}", "function dev.s.f: the grants of 'hr' are a list. Write [EXECUTE]."),
-        ("deterministic: maybe", "function dev.s.f: deterministic: true or false is wanted, not a text. "),
+        ("deterministic: maybe", "function dev.s.f: deterministic: expected true or false, got a string. "),
         (
             "body_file: a.sql",
             "function dev.s.f: body_file 'a.sql' cannot be read: No such file or directory.",
         ),
         (
             "body_file: ../../../x.sql",
-            "function dev.s.f: body_file '../../../x.sql' is outside of the project.",
+            "function dev.s.f: body_file '../../../x.sql' is outside the project.",
         ),
-        ("owner: hr", "function dev.s.f: it has no body. Write body, or body_file with the path of a file."),
+        ("owner: hr", "function dev.s.f: body is missing. Write body, or body_file with the path of a file."),
         ("owner: ${who}\n    body: a", "function dev.s.f: unknown variable 'who'."),
     ],
 )
@@ -323,26 +326,32 @@ def test_bad_keys_of_functions(project: Path, write: Write, key: str, message: s
             "does not manage table functions",
         ),
         (with_key("body: a").replace("returns: string", "returns: bignit"), "Did you mean 'bigint'?"),
-        (with_key("body: a").replace("    returns: string\n", ""), "the key 'returns' is missing. Write it."),
+        (
+            with_key("body: a").replace("    returns: string\n", ""),
+            "the key 'returns' is missing. Add the key.",
+        ),
         (with_key("parameters: [{name: a, type: varaint}]"), "parameter a: type 'varaint' cannot be used"),
-        (a_policy(to=""), "conf/models/m.yml:2: policy p: the key 'to' is missing. Write it."),
-        (a_policy(on=""), "policy p: the key 'on' is missing. Write it."),
+        (a_policy(to=""), "conf/models/m.yml:2: policy p: the key 'to' is missing. Add the key."),
+        (a_policy(on=""), "policy p: the key 'on' is missing. Add the key."),
         (a_policy(too="[hr]"), "policy p: unknown key 'too'. Did you mean 'to'?"),
-        (a_policy(filter=""), "policy p: a policy has exactly one of: mask, filter. Write one of them."),
+        (
+            a_policy(filter=""),
+            "policy p: a policy has exactly one of: mask, filter. Write exactly one of them.",
+        ),
         (
             a_policy(mask="{function: dev.g.f, column: region}"),
-            "policy p: a policy has exactly one of: mask, filter. Write one of them.",
+            "policy p: a policy has exactly one of: mask, filter. Write exactly one of them.",
         ),
-        (a_policy(mask="", filter="null"), "filter: a mapping is wanted, not nothing. Write it, or leave"),
+        (a_policy(mask="", filter="null"), "filter: expected a mapping, got null. Write a value, or"),
         (
             a_policy(filter="{function: dev.g.f, column: a}"),
-            "policy p: unknown key 'column'. Known: function, using.",
+            "policy p: unknown key 'column'. Use one of: function, using.",
         ),
         (
             a_policy(filter="", mask="{function: dev.g.f}"),
-            "policy p: mask: the key 'column' is missing. Write it.",
+            "policy p: mask: the key 'column' is missing. Add the key.",
         ),
-        (a_policy(on="dev.sales"), "policy p: on: a mapping is wanted, not a text. Write {key: value}."),
+        (a_policy(on="dev.sales"), "policy p: on: expected a mapping, got a string. Write {key: value}."),
         (a_policy(on="{schma: dev.sales}"), "policy p: a policy is on no 'schma'. "),
         (a_policy(on="{}"), "policy p: a policy is on one catalog, one schema or one table."),
         (a_policy(on="{schema: dev.a, table: dev.a.b}"), "policy p: a policy is on one catalog, one schema"),
@@ -354,14 +363,14 @@ def test_bad_keys_of_functions(project: Path, write: Write, key: str, message: s
             a_policy(on='{table: "${sales}"}'),
             "policy p on table ${sales}: 'dev.sales' is not the whole name of a table: write catalog.schema.table.",
         ),
-        (a_policy(to="hr"), "policy p: to: a list is wanted, not a text. Write [a, b]."),
+        (a_policy(to="hr"), "policy p: to: expected a list, got a string. Write [a, b]."),
         (a_policy(privileges="[SELECT]"), "policy p: the engine does not manage policies with privileges. "),
         (a_policy(excepted="[hr]"), "policy p: unknown key 'excepted'. Did you mean 'except'?"),
         (
             a_policy(except_="[hr, ${service_principal}]"),
-            "a value in it contains a brace. Close it with ], with",
+            "a value in it contains a brace. Close the list with ], put",
         ),
-        ("functions: {}", "conf/models/m.yml:1: functions: a list is wanted, not a mapping."),
+        ("functions: {}", "conf/models/m.yml:1: functions: expected a list, got a mapping."),
         (
             "policy: []",
             "unknown key 'policy': a model file contains lists of models: schemas, functions, tables, ",
@@ -476,7 +485,7 @@ def test_body_and_model_are_edited_together_or_not_at_all(project: Path, write: 
         after = replace(before, body="return 2", comment="c")
         edit_models([ModelEdit(before=before, after=after)], settings(project))
 
-    with pytest.raises(ConfigError, match="the file has changed since"):
+    with pytest.raises(ConfigError, match="the file changed after the models were loaded"):
         changes_meanwhile()
     assert body_file.read_text() == "return 1\n"
     assert "comment: b" in model_file.read_text()

@@ -23,7 +23,7 @@ def test_columns_that_the_model_does_not_manage_need_no_type(write: Write, tmp_p
     assert [(column.name, column.comment) for column in model.columns] == [("id", "Order ID")]
     write("conf/models/m.yml", partly.replace("manages: [comments]", "comment: x"))
     message = (
-        "conf/models/m.yml:7: table ${catalog}.silver.orders: column 'id' has no type. Write one, such as"
+        "conf/models/m.yml:7: table ${catalog}.silver.orders: column 'id' has no type. Write a type, such as"
     )
     assert refusal(tmp_path).startswith(message)
 
@@ -87,7 +87,10 @@ def test_default_properties_reach_every_model(write: Write, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [('"true"', None), ("true", "'a' comes from a merge key, and must be a text. Write it in quotes.")],
+    [
+        ('"true"', None),
+        ("true", "'a' comes from a merge key, and must be a string. Write the value in quotes."),
+    ],
 )
 def test_merged_properties_are_texts(write: Write, tmp_path: Path, value: str, message: str | None) -> None:
     second = MODELS.partition("tables:\n")[2].replace("name: orders", "name: others")
@@ -120,11 +123,12 @@ def test_everything_that_is_wrong_in_a_file_is_refused_at_once(write: Write, tmp
     assert refusal(tmp_path).splitlines() == [
         f"conf/models/m.yml:4: {table}: unknown key 'nmae'. Did you mean 'name'?",
         f"conf/models/m.yml:5: {table}: unknown key 'coment'. Did you mean 'comment'?",
-        f"conf/models/m.yml:7: {table}: columns[0].nullable: true or false is wanted, not a text. "
-        "Write false: to YAML 1.2, no is a text.",
-        f"conf/models/m.yml:7: {table}: columns[0].comment: a text is wanted, not a whole number. Write it in quotes.",
-        f"conf/models/m.yml:8: {table}: columns[1]: the key 'name' is missing. Write it.",
-        f"conf/models/m.yml:8: {table}: columns[1].tags: a mapping is wanted, not a list. "
+        f"conf/models/m.yml:7: {table}: columns[0].nullable: expected true or false, got a string. "
+        "Write false, because YAML 1.2 reads no as a string.",
+        f"conf/models/m.yml:7: {table}: columns[0].comment: expected a string, got an integer. Write the value "
+        "in quotes.",
+        f"conf/models/m.yml:8: {table}: columns[1]: the key 'name' is missing. Add the key.",
+        f"conf/models/m.yml:8: {table}: columns[1].tags: expected a mapping, got a list. "
         "Write {key: value}.",
-        "conf/models/m.yml:9: table dev.?.lines: the key 'schema' is missing. Write it.",
+        "conf/models/m.yml:9: table dev.?.lines: the key 'schema' is missing. Add the key.",
     ]

@@ -159,7 +159,7 @@ def test_files_are_edited_together_or_not_at_all(settings: Settings) -> None:
     orders, lines = loaded(FLOW, settings)
     good = ModelEdit(before=orders, after=replace(orders, comment="x"))
     (models / "n.yml").write_text(block.replace("orders", "other"), "utf-8")
-    with pytest.raises(ConfigError, match="the file has changed since"):
+    with pytest.raises(ConfigError, match="the file changed after the models were loaded"):
         edit_models([good, ModelEdit(before=lines, after=None)], settings)
     assert (models / "m.yml").read_text("utf-8") == FLOW
     (models / "n.yml").write_text(block.replace("orders", "lines"), "utf-8")
@@ -182,7 +182,9 @@ def test_a_file_that_has_changed_since_is_left_alone(newer: str, settings: Setti
     (before,) = loaded(FLOW, settings)
     path = settings.project_dir / "models" / "m.yml"
     path.write_text(newer, "utf-8")
-    with pytest.raises(ConfigError, match=r"the file has changed since\. Run the command again"):
+    with pytest.raises(
+        ConfigError, match=r"the file changed after the models were loaded\. Run the command again"
+    ):
         edit_models([ModelEdit(before=before, after=replace(before, comment="x"))], settings)
     assert path.read_text("utf-8") == newer
 
@@ -196,7 +198,7 @@ def test_a_file_that_cannot_be_loaded_any_more_is_left_alone(settings: Settings)
             edit_models([ModelEdit(before=before, after=None)], settings)
         assert path.read_bytes() == newer
     path.unlink()
-    with pytest.raises(ConfigError, match=r"models/m\.yml: it cannot be read"):
+    with pytest.raises(ConfigError, match=r"models/m\.yml: the file cannot be read:"):
         edit_models([ModelEdit(before=before, after=None)], settings)
 
 
@@ -270,7 +272,7 @@ def test_what_cannot_be_edited_is_refused_all_at_once(settings: Settings) -> Non
         "a default property is part of the environment's configuration, not of the model",
     ]
     twice = ModelEdit(before=orders, after=replace(orders, comment="x"))
-    with pytest.raises(ConfigError, match="it is edited twice at once"):
+    with pytest.raises(ConfigError, match="the model gets two edits at once"):
         edit_models([twice, twice], settings)
     assert [is_editable(ModelEdit(before=model, after=None)) for model in (orders, python)] == [True, False]
 

@@ -94,26 +94,27 @@ def test_the_models_that_are_shipped_are_formatted(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "refused"),
     [
-        ("tables: [", "m.yml:2: it is not valid YAML: "),
+        ("tables: [", "m.yml:2: invalid YAML: "),
         ("a: b", "m.yml:1: unknown key 'a': a model file contains lists of models"),
         (
             "a: b\ntables: []\nb: c",
-            "m.yml:1: unknown key 'a'. Known: functions, policies, schemas, tables, views.\nm.yml:3: unknown key 'b'.",
+            "m.yml:1: unknown key 'a'. Use one of: functions, policies, schemas, tables, views.\nm.yml:3: "
+            "unknown key 'b'.",
         ),
         ("", "m.yml:1: a model file contains lists of models"),
-        ("tables: 7", "m.yml:1: tables: a list is wanted, not a whole number."),
+        ("tables: 7", "m.yml:1: tables: expected a list, got an integer."),
         ("a: b\n---\nc: d\n", "m.yml:2: a second YAML document begins here"),
         (UNORDERED.replace("name: t", "name: t\n    name: u"), "m.yml:3: the key 'name' is written twice."),
         (UNORDERED.replace("type: int", "type: text"), "table c.s.t, column id: "),
         (UNORDERED.replace("schema: s", "schemas: s"), "m.yml:3: table c.?.t: unknown key 'schemas'."),
         (
             UNORDERED.replace("t\n", "t\r\n"),
-            "it cannot be formatted safely: its lines end in different ways.",
+            "it cannot be formatted safely: its lines have different line ends.",
         ),
-        (UNORDERED.replace("\n", "\r"), "it cannot be formatted safely: its lines end in different ways."),
+        (UNORDERED.replace("\n", "\r"), "it cannot be formatted safely: its lines have different line ends."),
         (
             f"{UNORDERED}    comment: |\n      of the last line",
-            "m.yml: it cannot be formatted safely: the formatted text would not mean the same. Bring its keys",
+            "m.yml: it cannot be formatted safely: the formatted file would have another meaning. Sort its keys",
         ),
     ],
 )

@@ -34,11 +34,13 @@ def test_python_models(write: Write, tmp_path: Path, source: str, attribute: str
     [
         (
             "tables = [7]",
-            "conf/dev.yml:5: '{m}:tables' gives a int, not one of: Schema, Function, Table, AbacPolicy, View.",
+            "conf/dev.yml:5: '{m}:tables' returns a value of type int. Return models: Schema, Function, Table, "
+            "AbacPolicy, View.",
         ),
         (
             "tables = 7",
-            "conf/dev.yml:5: '{m}:tables' gives a int, not one of: Schema, Function, Table, AbacPolicy, View.",
+            "conf/dev.yml:5: '{m}:tables' returns a value of type int. Return models: Schema, Function, Table, "
+            "AbacPolicy, View.",
         ),
         ("x = 1", "conf/dev.yml:5: loading the models '{m}:tables' failed: AttributeError: module "),
         ("x = 1\n1 / 0", "{m}.py:2: loading the models '{m}:tables' failed: ZeroDivisionError: division by"),
@@ -70,7 +72,10 @@ def test_bad_python_models(write: Write, tmp_path: Path, source: str, message: s
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        ("tables", "conf/dev.yml:5: 'tables' is not of the form module:attribute."),
+        (
+            "tables",
+            "conf/dev.yml:5: 'tables' does not name an object. Write module:attribute, such as models.orders:tables.",
+        ),
         ("no_such_module:x", "conf/dev.yml:5: loading the models 'no_such_module:x' failed: ModuleNotFound"),
     ],
 )

@@ -38,10 +38,10 @@ def test_an_inline_query_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"query_file": None}, "it has no query"),
+        ({"query_file": None}, "query is missing"),
         ({"query_file": "missing.sql"}, "query_file 'missing.sql' cannot be read: No such file or directory"),
-        ({"query_file": "../up.sql"}, "query_file '../up.sql' is outside of the project"),
-        ({"query_file": "/etc/passwd"}, "query_file '/etc/passwd' is no relative path"),
+        ({"query_file": "../up.sql"}, "query_file '../up.sql' is outside the project"),
+        ({"query_file": "/etc/passwd"}, "query_file '/etc/passwd' is not a relative path"),
     ],
 )
 def test_other_files_are_refused_with_the_place_of_the_view(

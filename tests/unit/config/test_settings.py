@@ -72,7 +72,7 @@ def test_an_environment_without_a_file(write: Write, tmp_path: Path) -> None:
         load_settings(tmp_path / "conf", "dve")
     with pytest.raises(
         ConfigError,
-        match=r"in the project's folder, or .* --conf-dir; `delta-engine init` creates a project\.",
+        match=r"in the project's folder, or .* --conf-dir\. `delta-engine init` creates a project\.",
     ):
         load_settings(tmp_path / "nope", "dev")
 

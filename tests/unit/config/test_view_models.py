@@ -167,33 +167,33 @@ def test_views_are_loaded_with_some_tables_too(project: Path, write: Write) -> N
         (
             "materialized: true",
             "view dev.s.v: the engine does not manage views with materialized. "
-            "Remove the key, or create the view by a job of your own.",
+            "Remove the key, or create the view with your own job.",
         ),
         ("temporary: true", "view dev.s.v: the engine does not manage views with temporary. "),
         ("recursive: true", "view dev.s.v: the engine does not manage views with recursive. "),
         ("language: yaml", "view dev.s.v: the engine does not manage views with language. "),
         ("measures: []", "view dev.s.v: the engine does not manage views with measures. "),
         ("schedule: every hour", "view dev.s.v: the engine does not manage views with schedule. "),
-        ("manages: [tags]", "view dev.s.v: unknown key 'manages'. Known: catalog, "),
-        ("query: [SELECT]", "view dev.s.v: query: a text is wanted, not a list."),
+        ("manages: [tags]", "view dev.s.v: unknown key 'manages'. Use one of: catalog, "),
+        ("query: [SELECT]", "view dev.s.v: query: expected a string, got a list."),
         (
             "schema_mode: evolutoin",
             "view dev.s.v: unknown schema mode 'evolutoin'. Did you mean 'evolution'?",
         ),
         (
             "schema_mode: 1",
-            "view dev.s.v: schema_mode: a text is wanted, not a whole number. Write it in quotes.",
+            "view dev.s.v: schema_mode: expected a string, got an integer. Write the value in quotes.",
         ),
-        ("columns: {a: x}", "view dev.s.v: columns: a list is wanted, not a mapping. Begin each item"),
-        ("columns: [{comment: a}]", "view dev.s.v: columns[0]: the key 'name' is missing. Write it."),
+        ("columns: {a: x}", "view dev.s.v: columns: expected a list, got a mapping. Begin each item"),
+        ("columns: [{comment: a}]", "view dev.s.v: columns[0]: the key 'name' is missing. Add the key."),
         ("columns: [{name: a, type: int}]", "view dev.s.v: unknown key 'type'. "),
         ("columns: [{name: a, tag: {b: c}}]", "view dev.s.v: unknown key 'tag'. Did you mean 'tags'?"),
         (
             "columns: [{name: a}, {name: b, tags: {c: }}]",
-            "view dev.s.v: 'c' must be a text. Write it in quotes.",
+            "view dev.s.v: 'c' must be a string. Write the value in quotes.",
         ),
         ("grants: {hr: SELECT}", "view dev.s.v: the grants of 'hr' are a list. Write [SELECT]."),
-        ("owner: hr", "view dev.s.v: it has no query. Write query, or query_file with the path of a file."),
+        ("owner: hr", "view dev.s.v: query is missing. Write query, or query_file with the path of a file."),
         (
             "query: SELECT a FROM ${catlog}.s.t",
             "view dev.s.v: unknown variable 'catlog'. Did you mean 'catalog'?",
@@ -204,13 +204,13 @@ def test_views_are_loaded_with_some_tables_too(project: Path, write: Write) -> N
         ),
         (
             "query_file: ../../../x.sql",
-            "view dev.s.v: query_file '../../../x.sql' is outside of the project.",
+            "view dev.s.v: query_file '../../../x.sql' is outside the project.",
         ),
-        ("query_file: latin.sql", "conf/models/latin.sql:1: it cannot be read: it is not UTF-8"),
-        ("query_file: link.sql", "query_file 'link.sql' leads through a link: conf/models/link.sql"),
+        ("query_file: latin.sql", "conf/models/latin.sql:1: the file cannot be read: it is not UTF-8."),
+        ("query_file: link.sql", "query_file 'link.sql' goes through a symbolic link: conf/models/link.sql"),
         (
             "query: SELECT 1 AS a\n    query_file: views/revenue.sql",
-            "view dev.s.v: it has query and query_file.",
+            "view dev.s.v: query and query_file exclude each other.",
         ),
     ],
 )
@@ -297,7 +297,7 @@ def test_a_query_that_changed_meanwhile_is_not_overwritten(project: Path, write:
     write("conf/models/gold.yml", VIEWS)
     before = views(project)[0]
     changed = write("conf/models/views/revenue.sql", "SELECT 1 AS a\n")
-    with pytest.raises(ConfigError, match="the file has changed since"):
+    with pytest.raises(ConfigError, match="the file changed after the models were loaded"):
         edit_models(
             [ModelEdit(before=before, after=replace(before, query="SELECT 2 AS a"))], settings(project)
         )

@@ -12,11 +12,11 @@ from delta_engine.errors import ConfigError
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="it cannot be read"):
+    with pytest.raises(ConfigError, match="the file cannot be read"):
         read_document(tmp_path / "nope.yml")
     latin = tmp_path / "latin.yml"
     latin.write_bytes("ä: ö".encode("latin-1"))
-    with pytest.raises(ConfigError, match="it cannot be read"):
+    with pytest.raises(ConfigError, match="the file cannot be read"):
         read_document(latin)
 
 
@@ -44,7 +44,7 @@ def test_a_huge_file_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
 def test_the_line_of_a_wrong_byte_is_named(tmp_path: Path) -> None:
     latin = tmp_path / "latin.yml"
     latin.write_bytes("a: b\nc: ä".encode("latin-1"))
-    with pytest.raises(ConfigError, match=r"latin\.yml:2: it cannot be read: it is not UTF-8"):
+    with pytest.raises(ConfigError, match=r"latin\.yml:2: the file cannot be read: it is not UTF-8"):
         read_document(latin)
 
 
@@ -63,7 +63,7 @@ def test_a_second_document_is_refused_with_its_line(text: str, line: int) -> Non
     with pytest.raises(ConfigError) as refused:
         parse_document(text, "m.yml")
     assert str(refused.value) == (
-        f"m.yml:{line}: a second YAML document begins here, and a file holds one. "
+        f"m.yml:{line}: a second YAML document begins here, but a file may contain only one. "
         "Merge it into the first, or move it to another file."
     )
 

@@ -128,7 +128,7 @@ def test_new_drift_next_to_accepted_drift_can_be_accepted(project: CatalogProjec
 
 
 def test_a_sync_of_the_merged_models_finishes_the_acceptance(project: CatalogProject) -> None:
-    assert "It stays drift until a sync" in accept(project)
+    assert "It remains drift until a sync" in accept(project)
     assert not project.plan()["has_changes"]
     assert len(findings(project)) == 2 - 1  # the deleted table is not declared any more
     project.catalog.statements.clear()

@@ -286,7 +286,7 @@ def test_for_python_models_the_edit_is_printed(catalog: FakeUnityCatalog, delta_
     assert done.code == 0
     assert "shop.py:2" in done.stdout
     assert "Column('extra', 'int'" in done.stdout.replace('"', "'")
-    assert "to edit by hand, because the engine does not edit Python models:\n" in done.stdout
+    assert "edit these Python models by hand, because the engine does not edit Python:\n" in done.stdout
     assert delta_engine("-e", "dev", "drift", "--fail-on", "low").code == 2
     assert delta_engine("-e", "dev", "plan").code == 3  # until the edit is made
 

@@ -223,7 +223,7 @@ def test_what_no_entry_answers_still_refuses_the_plan_that_writes_entries(run: R
 
 def test_entries_without_a_reason_wait_for_their_author(run: Run) -> None:
     written = run("plan --write-consents")
-    reason = "conf/consents.yml:6: a consent needs a reason. Write why, for readers of the plan."
+    reason = "conf/consents.yml:6: a consent needs a reason. Write why the change is allowed."
     assert (written.code, "write the reasons" in written.stderr) == (3, True)
     assert reason in written.stderr
     assert reason in run("plan").stderr

@@ -67,6 +67,6 @@ def test_an_empty_owns_is_refused(project: CatalogProject) -> None:
     refused = project.run("validate")
     assert refused.code == 3
     assert refused.stderr == (
-        "refused: conf/dev.yml:7: owns: a list of length >= 1 is wanted.\n"
+        "refused: conf/dev.yml:7: owns: expected a list of length >= 1.\n"
         "more: delta-engine explain invalid-configuration\n"
     )

@@ -236,7 +236,7 @@ def test_the_configuration_names_the_history(project: Path) -> None:
     history = load_settings(project / "conf", "local").run_history
     assert history == QualifiedName("dev", "ops", "run_history")
     path.write_text(text + "apply: {history_table: run_history}\n")
-    with pytest.raises(ConfigError, match="history_table is a table's full name"):
+    with pytest.raises(ConfigError, match="history_table must be the full name of a table"):
         load_settings(project / "conf", "local")
 
 

@@ -211,10 +211,10 @@ REFUSED = {
     + "  - {name: t}\n": "none of its servers (production, stage) is that of dev",
     "apiVersion: v3.0.2\nkind: DataContract\nschema: [{name: t}]\n": "no server has a catalog and a schema",
     HEAD
-    + "  - {name: 5}\n": ":10: it does not follow the standard: schema[0].name: a text is wanted, not a whole",
+    + "  - {name: 5}\n": ":10: it does not follow the standard: schema[0].name: expected a string, got an",
     HEAD
     + "  - {name: t, relationships: [{from: [t.a]}]}\n": "schema[0].relationships[0]: the key 'to' is missing",
-    HEAD + "  - {name: t, properties: [{name: a": ":11: it is not valid YAML",
+    HEAD + "  - {name: t, properties: [{name: a": ":11: invalid YAML",
     HEAD + "  - {name: t, properties: [{name: a, physicalType: NUMBER(5)}]}": "Did you mean 'decimal(5)'?",
     HEAD + "  - {name: t, properties: [{name: a, logicalType: time}]}": "type 'time' cannot be used",
     HEAD + "  - {name: t, properties: [{logicalType: date}]}": "t: one of its parts has no name",

@@ -411,9 +411,15 @@ def test_encodings(name: str, tmp_path: Path) -> None:
 
 
 UNREADABLE = {
-    "Latin-1": (b"-- one\n-- Stra\xdfe\n", "1.sql:2: it cannot be read: it is not UTF-8. Save it as UTF-8."),
+    "Latin-1": (
+        b"-- one\n-- Stra\xdfe\n",
+        "1.sql:2: the file cannot be read: it is not UTF-8. Save it as UTF-8.",
+    ),
     "a binary file": (b"PK\x03\x04\0\0", "1.sql: it is no text. Leave it out."),
-    "50 MB": (b"-- rows\n" * (50 * 2**17), "1.sql: it cannot be read: it is larger than 16 MiB. Split it."),
+    "50 MB": (
+        b"-- rows\n" * (50 * 2**17),
+        "1.sql: the file cannot be read: it is larger than 16 MiB. Split it.",
+    ),
 }
 
 
