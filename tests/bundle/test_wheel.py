@@ -1,5 +1,6 @@
 """The wheel: it holds the engine, the skeleton with the bundle, and nothing else. So does one from the sdist."""
 
+import json
 import re
 import subprocess
 import sys
@@ -78,6 +79,46 @@ def test_the_wheel(wheel: Path, tmp_path: Path) -> None:
     ):
         schema = ROOT / "docs" / "schemas" / f"{published}.json"
         assert (made / "conf" / "schemas" / f"{name}.json").read_bytes() == schema.read_bytes()
+
+
+DDL = """\
+CREATE SCHEMA ${catalog}.shop;
+CREATE TABLE ${catalog}.shop.orders (id BIGINT NOT NULL, total DOUBLE COMMENT 'with taxes') USING delta;
+ALTER TABLE ${catalog}.shop.orders ADD COLUMN note STRING;
+"""
+
+
+def test_the_wheel_alone_turns_scripts_into_models_findings_and_a_plan(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    project = tmp_path / "empty"
+    project.mkdir()
+
+    def run(*arguments: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "delta_engine", *arguments],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=project,
+            env={"PYTHONPATH": str(tmp_path / "installed")},
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    assert run("init", ".")[0] == 0
+    (project / "ddl").mkdir()
+    (project / "ddl" / "1.sql").write_text(DDL)
+    code, text = run("-e", "local", "import", "--from", "ddl", "--to", "conf/models", "--per", "table")
+    assert (code, "next: `delta-engine -e local plan`" in text) == (0, True), text
+    (project / "conf" / "lint.yml").write_text("preset: recommended\n")
+    code, text = run("-e", "local", "lint")
+    assert (code, "conf/models/shop/orders.yml:8: warning: " in text) == (2, True), text
+    code, text = run("-e", "local", "plan", "--markdown", "--sarif", "refusals.sarif")
+    assert (code, "`+ dev.shop.orders  [safe]`" in text) == (0, True), text
+    assert json.loads((project / "refusals.sarif").read_text())["runs"][0]["results"] == []
+    (project / "conf" / "models" / "shop" / "orders.yml").write_text("tables: [{catalog: dev}]\n")
+    assert run("-e", "local", "validate", "--sarif", "refusals.sarif")[0] == 3
+    assert json.loads((project / "refusals.sarif").read_text())["runs"][0]["results"]
 
 
 def test_the_sdist_has_what_the_wheel_needs_and_gives_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
