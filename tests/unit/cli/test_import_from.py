@@ -121,6 +121,7 @@ FAILING_TEMPLATES = {
     "{{ env.region }}": "its template fails: ",
     "{{ env | upper }}": "its template changes the case of a variable. Render it first",
     "{{ 1 / 0 }}": "its template fails: division by zero",
+    "{{ ref(env) }}": "its template fails: it calls ref, which only the tool of the template knows. Render it first",
 }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.sql.function_bodies import sql_tokens
@@ -15,16 +16,20 @@ if TYPE_CHECKING:
     from delta_engine.tools.importers.catalog import Catalog
 
 
+_WHOLE_TABLE: Final = re.compile(r"\ATABLE\s+(?=[\w`])", re.IGNORECASE)
+"""The start of `TABLE t`, which sqlglot does not read, for `SELECT * FROM t`."""
+
+
 def view_query(query: str, columns: Sequence[str], catalog: Catalog) -> str:
     """Return a query with whole names of tables, views and functions, and with the names of CREATE VIEW's columns.
 
     Raises:
-        NotReadError: sqlglot does not read it, or there is no schema for a name without one.
+        NotReadError: sqlglot does not read it, it reads files, or there is no schema for a name without one.
     """
     from sqlglot import exp, parse_one
     from sqlglot.errors import SqlglotError
 
-    text = submitted_query(query)
+    text = _WHOLE_TABLE.sub("SELECT * FROM ", submitted_query(query))
     try:
         tree = parse_one(text, dialect=databricks_dialect())
     except (SqlglotError, RecursionError):
@@ -36,6 +41,8 @@ def view_query(query: str, columns: Sequence[str], catalog: Catalog) -> str:
     for table in tree.find_all(exp.Table):
         is_name = isinstance(table.this, exp.Identifier) and (table.db or table.name.lower() not in own)
         is_hint = table.find_ancestor(exp.Hint) is not None
+        if is_name and "/" in table.name:
+            raise NotReadError(f"its query reads files: {table.name}", "Declare a table of them first.")
         if is_name and not is_hint and len(table.parts) < 3 and "start" in table.parts[0].meta:
             whole = catalog.whole_name([part.name for part in table.parts])
             places.append((table.parts[0].meta["start"], whole[: 3 - len(table.parts)]))

@@ -22,6 +22,22 @@ _WORD: Final = re.compile(
     r"|(?P<word>\w+)|(?P<mark>\|\||/\*|.)",
     re.DOTALL,
 )
+_REST: Final = re.compile(
+    rf"(?P<skip>{COMMENT})|(?P<text>{LITERAL})|(?P<body>\$\$.*?\$\$)|(?P<quoted>`(?:[^`]|``)+`)"
+    r"|(?P<word>\b(?:create|alter)\s+\w+)|(?P<mark>[;'\"`]|/\*)",
+    re.DOTALL | re.IGNORECASE,
+)
+"""What counts in the rest of a statement without effect: where it ends, and what looks like another statement."""
+
+_FIRST_WORDS: Final = """
+( analyze begin cache commit copy declare delete desc describe explain from fsck insert list merge msck optimize
+refresh remove reset rollback select set show start truncate uncache update vacuum values with
+"""
+
+WITHOUT_EFFECT: Final = frozenset(_FIRST_WORDS.split())
+"""First words of statements that leave models as they are: they change rows, the session, or nothing."""
+
+_WITH_EFFECT: Final = ("set tag", "set catalog")
 _CELL: Final = re.compile(r"^--\s*COMMAND\s*-{5,}\s*$", re.MULTILINE)
 _MAGIC: Final = re.compile(r"^--\s*MAGIC\s?(?P<code>.*)$", re.MULTILINE)
 _HARMLESS_LANGUAGES: Final = ("%md", "%md-sandbox", "%sql")
@@ -70,6 +86,8 @@ class Script:
 class Statement:
     """A statement: its words, without the semicolon.
 
+    Of one without effect it has the first two words, and each CREATE and ALTER with the word behind it.
+
     Args:
         problem: why it cannot be read; empty if its words are whole.
         fix: of the problem; empty if the model needs the statement's content by hand.
@@ -113,9 +131,10 @@ def _other_language(script: Script, start: int, end: int) -> Iterator[Statement]
 
 def _in_cell(script: Script, start: int, end: int) -> Iterator[Statement]:
     words: list[Word] = []
-    for match in _WORD.finditer(script.text, start, end):
-        kind = match.lastgroup or ""
-        if kind == "skip" or (kind == "mark" and match[0] == "\ufeff"):
+    while match := (_REST if _is_without_effect(words) else _WORD).search(script.text, start, end):
+        start, kind = match.end(), match.lastgroup or ""
+        is_content = match.re is _REST and kind in ("text", "body", "quoted")
+        if kind == "skip" or is_content or (kind == "mark" and match[0] == "\ufeff"):
             continue
         word = Word(kind, match[0], match.start(), match.end())
         if kind == "mark" and match[0] in _UNCLOSED:
@@ -132,6 +151,13 @@ def _in_cell(script: Script, start: int, end: int) -> Iterator[Statement]:
             return
     if words:
         yield Statement(script, tuple(words))
+
+
+def _is_without_effect(words: list[Word]) -> bool:
+    """Whether the first two words say that a statement leaves models as they are."""
+    if len(words) < 2 or words[0].lower not in WITHOUT_EFFECT:
+        return False
+    return f"{words[0].lower} {words[1].lower}" not in _WITH_EFFECT
 
 
 def _is_block(words: list[Word]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 from delta_engine.errors import ConfigError, InvalidModelError, RefusedError
@@ -23,15 +22,7 @@ from delta_engine.tools.importers.catalog import (
 )
 from delta_engine.tools.importers.queries import view_query
 from delta_engine.tools.importers.reading import NotReadError, Reader
-from delta_engine.tools.importers.scanning import Statement
-
-_FIRST_WORDS: Final = """
-( analyze begin cache commit copy declare delete desc describe explain from fsck insert list merge msck optimize
-refresh remove reset rollback select set show start truncate uncache update vacuum values with
-"""
-
-_WITHOUT_EFFECT: Final = frozenset(_FIRST_WORDS.split())
-"""First words of statements that leave models as they are: they change rows, the session, or nothing."""
+from delta_engine.tools.importers.scanning import WITHOUT_EFFECT, Statement
 
 _Named: TypeAlias = tuple[str, Sequence[str]]
 """The kind of a securable, or `column`, and its name."""
@@ -50,7 +41,7 @@ def apply(statement: Statement, catalog: Catalog) -> Iterator[RefusedError]:
     try:
         if statement.problem:
             raise NotReadError(statement.problem, statement.fix)
-        if not reader.sees(*_WITHOUT_EFFECT) or reader.sees("set tag on", "set catalog"):
+        if not reader.sees(*WITHOUT_EFFECT) or reader.sees("set tag on", "set catalog"):
             _apply(reader, catalog)
         else:
             _refuse_hidden_statements(statement)
@@ -77,10 +68,10 @@ def apply(statement: Statement, catalog: Catalog) -> Iterator[RefusedError]:
 
 def _refuse_hidden_statements(statement: Statement) -> None:
     """Refuse a statement without effect that another follows without a semicolon, which would be lost silently."""
-    for first, second in pairwise(statement.words[1:]):
-        if first.lower in ("create", "alter") and second.lower in {*KINDS, "or"}:
-            text = f"{first.text} {second.text}".upper()
-            raise NotReadError(f"a semicolon is missing before {text}", "Write it, so that both are read.")
+    for phrase in (" ".join(word.text.upper().split()) for word in statement.words[1:]):
+        first, _, second = phrase.partition(" ")
+        if first in ("CREATE", "ALTER") and second.lower() in {*KINDS, "or"}:
+            raise NotReadError(f"a semicolon is missing before {phrase}", "Write it, so that both are read.")
 
 
 def _leave_out(reader: Reader, catalog: Catalog, before: Catalog) -> None:

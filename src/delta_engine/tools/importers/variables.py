@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from delta_engine.config.variables import substitute, with_texts
 from delta_engine.errors import ConfigError, InvalidCommandError, SourceLocation
@@ -154,6 +154,7 @@ class Variables:
     def _variable(self, name: str, file: str, text: str) -> _Variable:
         use = re.search(rf"\b{re.escape(name)}\b", text)
         variable = _Variable(self._stand_in(name, _place(file, use) if use else SourceLocation(file)))
+        variable.name = name
         variable.value = self._value(name) if {name} & {*self._given, *self._project} else None
         return variable
 
@@ -161,7 +162,11 @@ class Variables:
 class _Variable(str):
     """A variable in a template: shows its stand-in, and compares as its value."""
 
+    name: str = ""
     value: str | None = None
+
+    def __call__(self, *_arguments: object, **_options: object) -> NoReturn:
+        raise TypeError(f"it calls {self.name}, which only the tool of the template knows")
 
     def __eq__(self, other: object) -> bool:
         return self.value == other

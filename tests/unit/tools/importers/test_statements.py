@@ -22,6 +22,7 @@ from delta_engine.models import (
     ViewColumn,
 )
 from delta_engine.tools.importers.declared import Source, Wanted
+from delta_engine.tools.importers.scanning import Script, statements
 from delta_engine.tools.importers.sources import read_source
 from delta_engine.tools.importers.variables import Variables
 
@@ -256,6 +257,8 @@ QUERIES = {
         "WITH t AS (SELECT 1 AS a) SELECT a, 'x.f(' AS b FROM t"
     ),
     "SELECT /*+ BROADCAST(o) */ o.id FROM t AS o": "SELECT /*+ BROADCAST(o) */ o.id FROM dev.silver.t AS o",
+    "TABLE t": "SELECT * FROM dev.silver.t",
+    "table gold.`t`": "SELECT * FROM dev.gold.`t`",
     "SELECT * FROM `t` /* t */ JOIN u USING (id)": (
         "SELECT * FROM dev.silver.`t` /* t */ JOIN dev.silver.u USING (id)"
     ),
@@ -345,6 +348,7 @@ LEFT_OUT = {
     "CREATE STREAMING TABLE t (a INT)": "models of DDL declare no STREAMING",
     "CREATE FUNCTION f() RETURNS TABLE (a INT) RETURN SELECT 1": "it is a table function",
     "CREATE VIEW v AS SELECT FROM WHERE": "sqlglot does not read its query",
+    "CREATE VIEW v AS SELECT * FROM delta.`s3://a/b`": "its query reads files: s3://a/b. Declare a table of them",
     "RESTORE TABLE t TO VERSION AS OF 1": "the engine reads no such statement",
     "-- COMMAND ----------\n-- MAGIC %python\n-- MAGIC spark.sql('DROP TABLE t')": (
         "1.sql:2: %python: a cell of another language, %python, is not read"
@@ -395,6 +399,17 @@ def test_statements_that_change_rows_or_the_session_are_skipped(tmp_path: Path) 
         "CREATE WIDGET TEXT catalog DEFAULT 'dev'; DECLARE x INT;",
     )
     assert ((*source.models,), (*source.refusals,)) == ((table(),), ())
+
+
+def test_rows_of_a_script_are_passed_over_whatever_is_in_them() -> None:
+    rows = ",\n".join(
+        f"({number}, 'a; CREATE TABLE x (a INT)', `b;`, 1.5) -- ; ALTER TABLE" for number in range(99)
+    )
+    script = Script("1.sql", f"INSERT INTO t VALUES {rows}\n;\nSET TAG ON TABLE t a = b")
+    assert [[word.text for word in statement.words] for statement in statements(script)] == [
+        ["INSERT", "INTO"],
+        ["SET", "TAG", "ON", "TABLE", "t", "a", "=", "b"],
+    ]
 
 
 ENCODED = {
