@@ -169,6 +169,14 @@ def test_files_are_never_overwritten_and_nothing_is_half_written(scripts: Script
     assert not (Path("conf/models") / "silver" / "a.yml").exists()
 
 
+def test_nothing_is_written_if_one_file_cannot_be(scripts: Scripts) -> None:
+    scripts.write("CREATE TABLE dev.a.t (a INT); CREATE TABLE dev.b.t (b INT);")
+    (Path("conf/models") / "b").write_text("no folder")
+    failed = scripts.imports("--to", "conf/models", "--per", "table")
+    assert (failed.code, "Not a directory" in failed.stderr) == (1, True), failed.stderr
+    assert [path.name for path in Path("conf/models").rglob("*")] == ["b"]
+
+
 WRONG = {
     ("--from", "nowhere"): (3, "--from nowhere does not exist. Name a file or a folder."),
     ("--from", "conf"): (3, "--from conf has no scripts (.sql, .ddl, .hql, .j2) and no data contracts"),
