@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
 from benchmarks.measurement import Measurement
-from benchmarks.yaml_projects import write_project
+from benchmarks.yaml_projects import LOCAL_STATE, write_configuration, write_project
+from tests.cases.tpcds import TABLES, tpcds_script
 
 ROUNDS = 3
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
@@ -37,7 +38,7 @@ class Cost:
 
 
 def measure() -> Iterator[Measurement]:
-    """Yield what `validate`, `--help`, completion and `docs` take, with up to 10,000 files of models."""
+    """Yield what `validate`, `lint`, `--help`, completion, `import --from` and `docs` take, with up to 10,000 files."""
     with TemporaryDirectory() as folder:
         small, large, teams = (Path(folder, name) for name in ("small", "large", "teams"))
         write_project(small, 1_000, 50)
@@ -54,8 +55,16 @@ def measure() -> Iterator[Measurement]:
         write_project(teams, 3_000, 31)
         one_team = best_of("validate", "-t", "team07.*", folder=teams)
         yield Measurement(work="validate -t, 75 of 3,000 × 31 in YAML", value=one_team.seconds)
+        yield Measurement(
+            work="lint 3,000 × 31 in YAML: processor",
+            value=best_of("lint", folder=teams).processor,
+            bare=min(first_validation(teams).processor for _ in range(ROUNDS)),
+        )
         site = best_of("docs", "--out", "site", folder=teams, rounds=2)
         yield Measurement(work="docs --out of 3,000 × 31 in YAML", value=site.seconds)
+        yield Measurement(
+            work="import --from, the 24 tables of TPC-DS", value=seconds_of_tpcds(Path(folder, "ddl"))
+        )
         write_project(large, 10_000, 50)
         many = first_validation(large)
         yield Measurement(work="validate 10,000 × 50 in YAML", value=many.processor, bare=few.processor)
@@ -64,6 +73,19 @@ def measure() -> Iterator[Measurement]:
         yield Measurement(
             work="validate 10,000 × 50 in YAML, unchanged", value=again.processor, bare=many.processor
         )
+
+
+def seconds_of_tpcds(folder: Path) -> float:
+    """Return the seconds after which the models of TPC-DS are written, a file per table."""
+    write_configuration(folder, backend="{type: oss}", state=LOCAL_STATE)
+    (folder / "tpcds.sql").write_text(tpcds_script("${catalog}.tpcds"))
+    imports = ("import", "--from", "tpcds.sql", "--to", "models", "--per", "table")
+    seconds = []
+    for _ in range(ROUNDS):
+        rmtree(folder / "models", ignore_errors=True)
+        seconds.append(best_of(*imports, folder=folder, rounds=1).seconds)
+        assert len([*(folder / "models").rglob("*.yml")]) == len(TABLES)
+    return min(seconds)
 
 
 def first_validation(folder: Path) -> Cost:
