@@ -61,7 +61,7 @@ def _section(command: Any, options: Sequence[Option], shared: Sequence[Option]) 
         *(_escaped(paragraph) for paragraph in (command.help or "").split("\n\n")),
         *([_list(own)] if own else []),
         *([f"Also {', '.join(elsewhere)}."] if elsewhere else []),
-        *([f"```text\n{command.epilog}\n```"] if command.epilog else []),
+        *([f"```text\n{command.epilog}\n```"] if command.epilog and options else []),
     ]
     return "\n" + "\n\n".join(parts) + "\n\n"
 

@@ -1,8 +1,7 @@
-"""The example of docs/models.md, also in Python. It declares every facet once, and tests take their values from it."""
+"""The examples of docs/models.md. They declare every facet once, and tests take their values from them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -15,21 +14,16 @@ from delta_engine.config.loading import models_of_text
 from delta_engine.models import AbacPolicy, Column, Function, Schema, Table
 from tests.cases.golden_cases import settings_for
 
-PAGE = Path(__file__).parents[2] / "docs" / "models.md"
-IN_PYTHON = PAGE.parent / "examples" / "every_key.py"
-"""The models of the page as Python."""
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+FILES = {"yaml": EXAMPLES / "every_key.yml", "python": EXAMPLES / "every_key.py"}
+"""The same models in both languages."""
 
 VARIABLES = {"catalog": "dev"}
 
 
 def example(language: str) -> str:
     """Return the code of the example in a language."""
-    if language == "python":
-        return IN_PYTHON.read_text("utf-8")
-    _, _, section = PAGE.read_text("utf-8").partition("## Everything at once")
-    match = re.search(rf"```{language}\n(.*?)```", section, re.DOTALL)
-    assert match is not None
-    return match[1]
+    return FILES[language].read_text("utf-8")
 
 
 def declared(facets: Iterable[Facet[Any, Any, Any]], models: Iterable[Any]) -> dict[str, Any]:
@@ -53,8 +47,8 @@ def write_bodies(folder: Path) -> Path:
 
 
 with TemporaryDirectory() as _folder:
-    _settings = settings_for(write_bodies(Path(_folder)), yaml=PAGE.name, **VARIABLES)
-    MODELS = models_of_text(example("yaml"), PAGE.name, _settings)
+    _settings = settings_for(write_bodies(Path(_folder)), yaml=FILES["yaml"].name, **VARIABLES)
+    MODELS = models_of_text(example("yaml"), FILES["yaml"].name, _settings)
 TABLES = [model for model in MODELS if isinstance(model, Table)]
 SCHEMAS = [model for model in MODELS if isinstance(model, Schema)]
 FUNCTIONS = [model for model in MODELS if isinstance(model, Function)]
