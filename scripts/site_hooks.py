@@ -27,6 +27,10 @@ ROOT_PAGES: Final = {
     "benchmarks/README.md": "project/benchmarks.md",
 }
 """Pages of the repository outside docs/, and where the site has them."""
+BOOSTS: Final = {"Start": 4, "Evaluate": 4, "Guides": 4, "Reference": 2}
+"""How much more the search weighs a page of a part of the table of contents than one without a part."""
+LAST: Final = 0.25
+"""The same of pages for contributors: a user's words find the pages for users first."""
 
 _LINK = re.compile(
     r"(?P<text>\[(?:[^\[\]]|\[[^\]]*\])*\])\((?![a-z]+:|#)(?P<path>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)"
@@ -43,8 +47,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
-    """Make links between files of the repository links between pages of the site."""
+    """Make links between files of the repository links between pages of the site, and rank the page in the search."""
     place = page.file.src_uri
+    part = str(page.ancestors[-1].title) if page.ancestors else ""
+    page.meta["search"] = {"boost": BOOSTS.get(part, LAST)}
     source = {at: path for path, at in ROOT_PAGES.items()}.get(place, f"docs/{place}")
     parts = _CODE.split(markdown)
     parts[::2] = [_LINK.sub(lambda link: _link(link, source, place), part) for part in parts[::2]]

@@ -225,6 +225,36 @@ def test_the_search_finds_without_a_server(tab: Page, site: Path, trouble: list[
     assert trouble == []
 
 
+ANSWERS = {
+    "install": {"install.html"},
+    "first plan workspace": {"quick-start.html"},
+    "undo release": {"undo.html"},
+    "who changed a column": {"faq.html", "drift.html"},
+    "cost of 3000 tables": {"faq.html", "scale.html"},
+    "leave": {"faq.html", "security.html"},
+    "stuck lock": {"faq.html", "troubleshooting.html", "deployment-state.html"},
+    "NOT NULL with NULLs": {"faq.html", "changing-safely.html"},
+    "mask function": {"faq.html", "governance.html"},
+    "two teams": {"faq.html", "monorepo.html"},
+    "CI without Spark": {"ci.html"},
+    "what is sent where": {"faq.html", "security.html"},
+}
+"""What a stranger types into the search, and the pages of which one is the first result."""
+
+
+def test_the_search_leads_a_stranger_to_the_answer(tab: Page, site: Path) -> None:
+    first = {}
+    for words in ANSWERS:
+        tab.goto((site / "index.html").as_uri())
+        tab.locator("input.md-search__input").click()
+        tab.keyboard.type(words)
+        result = tab.locator(".md-search-result__link").first
+        result.wait_for()
+        tab.wait_for_timeout(500)  # the search runs again for each letter
+        first[words] = str(result.get_attribute("href")).split("?")[0].split("/")[-1]
+    assert {words: page for words, page in first.items() if page not in ANSWERS[words]} == {}
+
+
 def test_the_quick_start_prints_on_two_sheets(tab: Page, site: Path) -> None:
     tab.goto((site / "quick-start.html").as_uri())
     margin = "15mm"
