@@ -89,7 +89,7 @@ def run_sync(
         project = load_project(Path(conf_dir), environment, tables=tables, allow=allow)
         opened = _opened(project, spark, origin)
         if dry_run:
-            planned = plan_unlocked(opened, project.models, is_partial=project.is_partial)
+            planned = plan_unlocked(opened, project.synced, is_partial=project.is_partial)
             show(_plan_html(planned, environment))
             for warning in planned.warnings:
                 print(warning)
@@ -98,7 +98,7 @@ def run_sync(
             return SyncTaskResult(values=pending.counts, exit_value=pending.as_json())
         report = sync(
             opened,
-            project.models,
+            project.synced,
             _TaskView(environment=environment, show=show),
             is_partial=project.is_partial,
         )
@@ -181,7 +181,7 @@ def run_drift_report(
     with in_context(environment=environment):
         project = load_project(Path(conf_dir), environment, tables=tables)
         settings, opened = project.settings, _opened(project, spark)
-        report = report_drift(opened, project.models, is_partial=project.is_partial)
+        report = report_drift(opened, project.synced, is_partial=project.is_partial)
         if record:
             record_drift(opened, report)
         html = drift_page(opened, report)

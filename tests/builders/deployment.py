@@ -17,7 +17,7 @@ from delta_engine.deployment.document import (
 from delta_engine.deployment.ports import JournalStore, StateLock, StateStore
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.resources import (
-    applied_table,
+    applied_record,
 )
 from delta_engine.deployment.run_facts import RunFacts, environment_record
 from delta_engine.deployment.stored import LockHolder
@@ -85,7 +85,7 @@ def deployment_state(
 def applied(model: Table, status: Status = Status.HEALTHY) -> Recorded[Table]:
     """Return the record of a model that was applied."""
     version = TableVersion(table_id="0e8400e2-29b1-41d4-a716-446655440000", version=3)
-    resource = applied_table(model, at=NOON, by=FACTS.who, version=version, earlier=None)
+    resource = applied_record(model, at=NOON, by=FACTS.who, version=version, earlier=None)
     return resource if status is Status.HEALTHY else replace(resource, failure=Failure(status))
 
 

@@ -1,7 +1,5 @@
 """Engines without a project around them: over fakes on Databricks' terms, and over backends."""
 
-from collections.abc import Sequence
-
 from delta_engine.actions.policy import NO_POLICY, Policy
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import DATABRICKS, Capabilities
@@ -15,7 +13,7 @@ from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.histories import RunHistory
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
 from delta_engine.orchestrate.runs import open_run
-from delta_engine.state.catalog_reader import CatalogReader, Other
+from delta_engine.state.catalog_reader import CatalogReader
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.table_queries import RowCounter, TableVersionReader
 from delta_engine.validation.preflight import Preflight
@@ -36,7 +34,6 @@ def engine_on(
     *,
     capabilities: Capabilities = DATABRICKS,
     parallelism: int = 1,
-    schemas: Sequence[Other] = (),
     versions: TableVersionReader | None = None,
     row_counter: RowCounter | None = None,
     preflight: Preflight | None = None,
@@ -47,7 +44,6 @@ def engine_on(
         reader=reader,
         action_runner=runner_on(runner, capabilities, parallelism=parallelism),
         planner=TablePlanner(policy, capabilities),
-        others=tuple(schemas),
         validator=PlanValidator(policy),
         deployment=deployment or Deployment.unrecorded(),
         versions=versions,

@@ -13,7 +13,7 @@ from delta_engine.drift.drifted_resources import is_table
 from delta_engine.drift.handling import edited
 from delta_engine.errors import InvalidModelError, StatementError
 from delta_engine.execute.outcomes import AnyOutcome, is_of_table, of_schemas
-from delta_engine.models import Table
+from delta_engine.models import Securable, Table
 from delta_engine.models.types import StructType
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.orchestrator import find_drift, plan_revert, plan_sync, record_accepted
@@ -125,7 +125,7 @@ def _note_statements(world: World, statements: Iterable[str]) -> None:
 
 
 def _applied(
-    world: World, operation: str, plan: Callable[[OpenRun, list[Table]], PlannedRun], fault: Sync
+    world: World, operation: str, plan: Callable[[OpenRun, list[Securable]], PlannedRun], fault: Sync
 ) -> tuple[PlannedRun | None, dict[str, AnyOutcome], bool]:
     """Plan and apply; return the plan unless the models do not fit, the outcomes, and whether the run ended."""
     ran, outcomes, has_ended = len(world.catalog.statements), dict[str, AnyOutcome](), True
@@ -137,7 +137,7 @@ def _applied(
     planned: PlannedRun | None = None
     try:
         with open_run(world.engine(fault), operation) as run:
-            planned = plan(run, [*world.declared.values()])
+            planned = plan(run, world.declared_models)
             if not planned.refusals:
                 done = apply_planned(run, planned, keep)
                 outcomes |= {outcome.name.schema: outcome for outcome in of_schemas(done.outcomes)}
@@ -188,7 +188,7 @@ def _sync(world: World, fault: Sync) -> None:
     if has_ended:
         _forget_deleted(world)
     if is_whole:
-        assert not plan_unlocked(world.engine(), [*world.declared.values()]).plan
+        assert not plan_unlocked(world.engine(), world.declared_models).plan
 
 
 def _note_applied(world: World, name: str, before: Seen | None, *, is_touched: bool, has_ended: bool) -> None:
@@ -216,7 +216,7 @@ def _forget_deleted(world: World) -> None:
 def _accept(world: World, *, is_merged: bool) -> None:
     with open_run(world.engine(), "drift --accept") as run:
         keys = {model.key for model in world.declared.values()}
-        compared = find_drift(run, [*world.declared.values()])
+        compared = find_drift(run, world.declared_models)
         keys |= {world.schema.key} if world.schema else set()
         drifted = [resource for resource in compared if resource.drift and resource.model_name.key in keys]
         record_accepted(run, drifted)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 
-from delta_engine.drift.drifted_resources import ComparedResource, is_other
+from delta_engine.drift.drifted_resources import ComparedResource, is_table
 from delta_engine.drift.handling import accepting
 from delta_engine.models import Schema
 from tests.builders.worlds import World
@@ -34,7 +35,7 @@ def note_synced(
 
 def note_accepted(world: World, drifted: Iterable[ComparedResource], *, is_merged: bool) -> None:
     """Note what was accepted, and edit the model."""
-    for schema in filter(is_other, drifted):
+    for schema in itertools.filterfalse(is_table, drifted):
         drift = expected.drift(world)
         world.schema_page.accepted = {part: drift[part] for part in {*drift} - expected.ignored(world)}
         if is_merged and world.schema is not None:

@@ -12,7 +12,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError
-from delta_engine.models import ForeignKey, QualifiedName, Schema, Table
+from delta_engine.models import ForeignKey, QualifiedName, Schema, Securable, Table
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.state.audits import Audit
 from delta_engine.state.effective_policies import EffectivePolicyReader
@@ -94,6 +94,11 @@ class World:
         return {name: model for name, model in self.models.items() if self.facets[name].get("declared", True)}
 
     @property
+    def declared_models(self) -> list[Securable]:
+        """The declared tables and the schema."""
+        return [*self.declared.values(), *([self.schema] if self.schema else [])]
+
+    @property
     def full(self) -> Kinds:
         return frozenset(kind.removesuffix("s") for kind in self.policy.fully_owned)
 
@@ -122,7 +127,6 @@ class World:
             reader=self.catalog,
             action_runner=runner_on(Unreliable(self.catalog, fault)),
             planner=TablePlanner(self.policy),
-            others=(self.schema,) if self.schema else (),
             validator=PlanValidator(self.policy),
             drift_policy=self.drift_policy,
             deployment=self.deployment,

@@ -33,6 +33,7 @@ from delta_engine.models import (
     View,
     ViewColumn,
     ViewName,
+    of_kind,
 )
 from delta_engine.models.constraints import resolved
 from delta_engine.models.views import to_schema_mode
@@ -43,7 +44,6 @@ from delta_engine.ownership.recorded import (
 from delta_engine.state.states import ABSENT, CatalogState, RelationKind, SchemaState, TableState
 from delta_engine.state.view_states import ABSENT_VIEW, ViewState
 from delta_engine.validation.capability_rules import SupportedFeatures, declared_features
-from delta_engine.validation.rules import of_kind
 from tests.builders.deployment import records_of
 from tests.projects.models import load_models
 

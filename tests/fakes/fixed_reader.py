@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from delta_engine.models import Table
-from delta_engine.state.catalog_reader import Other
+from delta_engine.models import Securable
 from delta_engine.state.states import CatalogState
 
 
@@ -13,8 +12,8 @@ class FixedReader:
     def __init__(self, state: CatalogState) -> None:
         self._state = state
 
-    def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+    def snapshot(self, models: Sequence[Securable]) -> CatalogState:
         return self._state
 
-    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+    def snapshot_directly(self, models: Sequence[Securable]) -> CatalogState:
         return self._state

@@ -18,11 +18,10 @@ from delta_engine.deployment.document import (
 )
 from delta_engine.deployment.recorded_models import declared_by, model_records
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, Securable, Table, of_kind
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
 from delta_engine.orchestrate.runs import PlannedRun, open_run
-from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders.engines import engine_on
 from tests.fakes.applying import created
@@ -45,13 +44,13 @@ class FakePlatform:
         self.shows = True
         self.second_look_error: Exception | None = None
 
-    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+    def snapshot_directly(self, models: Sequence[Securable]) -> CatalogState:
         if self.second_look_error is not None:
             raise self.second_look_error
         return self.snapshot(models)
 
-    def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
-        asked = [model.qualified_name.key for model in models]
+    def snapshot(self, models: Sequence[Securable]) -> CatalogState:
+        asked = [table.key for table in of_kind(Table, models)]
         if self.unreadable in asked:
             raise CatalogReadError("it is a view", table=self.unreadable)
         unasked = sorted(set(self.states) - set(asked))

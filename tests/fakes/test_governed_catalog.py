@@ -85,7 +85,7 @@ def tag(catalog: FakeUnityCatalog, column: str, key: str, value: str = "") -> No
 
 
 def read_functions(catalog: FakeUnityCatalog) -> dict[str, FunctionState]:
-    states = UnityCatalogReader(catalog).snapshot([], [MASK]).functions
+    states = UnityCatalogReader(catalog).snapshot([MASK]).functions
     return {key.rpartition(".")[2]: state for key, state in states.items() if state.exists}
 
 

@@ -153,7 +153,7 @@ class Victim:
         return loaded.state if loaded else None
 
     def _project_models(self) -> tuple[Table, ...]:
-        return load_project(self._folder / "conf", "local").models
+        return load_project(self._folder / "conf", "local").tables
 
     def _environment(self) -> Environment:
         project = load_project(self._folder / "conf", "local")

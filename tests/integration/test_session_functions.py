@@ -98,7 +98,7 @@ def test_a_snapshot_has_the_declared_functions(spark: SparkSession, runner: SqlR
     there, missing = function("there", "upper(x)", X), function("missing", "x", X)
     elsewhere = replace(missing, schema_name="nowhere")
     runner.run(sql_create_function(there))
-    state = reader.snapshot([], [there, missing, elsewhere])
+    state = reader.snapshot([there, missing, elsewhere])
     assert state.functions == {
         there.key: function_state_of(there),
         missing.key: ABSENT_FUNCTION,
@@ -113,7 +113,7 @@ def test_a_table_function_is_refused_if_it_is_declared(spark: SparkSession, runn
         f"CREATE FUNCTION {sql_path(model.qualified_name.parts)}() RETURNS TABLE(a INT) RETURN SELECT 1"
     )
     with pytest.raises(CatalogReadError, match="it is a table function, which the engine does not manage"):
-        catalog_backend(spark).reader.snapshot([], [model])
+        catalog_backend(spark).reader.snapshot([model])
 
 
 def test_functions_are_planned_made_and_replaced(spark: SparkSession, runner: SqlRunner) -> None:
@@ -122,10 +122,10 @@ def test_functions_are_planned_made_and_replaced(spark: SparkSession, runner: Sq
     inner = function("inner", "upper(x)", X)
     outer = function("outer", "functions.inner(concat(x, 'it''s'))", X)
     for models in ([outer, inner], [replace(outer, comment="Changed", body="functions.inner(x)"), inner]):
-        plan = planner.plan(models, backend.reader.snapshot([], models))
+        plan = planner.plan(models, backend.reader.snapshot(models))
         assert plan
         for sql in compile_plan(plan, backend.addressing, backend.capabilities).sql():
             runner.run(sql)
-        assert not planner.plan(models, backend.reader.snapshot([], models))
+        assert not planner.plan(models, backend.reader.snapshot(models))
     (row,) = runner.run(f"SELECT {sql_path(outer.qualified_name.parts)}('a') AS shown")
     assert row["shown"] == "A"

@@ -259,10 +259,10 @@ def test_views_are_synced_with_their_table_and_leave_nothing_to_do(
     planner = TablePlanner(replace(POLICY, removed_views=Removed.DROP), backend.capabilities)
     engine = replace(engine_over(backend, deployment_over(tmp_path)), planner=planner)
     for table, views in steps():
-        now = replace(engine, others=tuple(views))
-        assert plan_unlocked(now, [table]).plan
-        now.sync_tables([table])
-        preview = plan_unlocked(now, [table])
+        models: list[Table | View] = [table, *views]
+        assert plan_unlocked(engine, models).plan
+        engine.sync_tables(models)
+        preview = plan_unlocked(engine, models)
         assert not preview.refusals
         assert not preview.plan, preview.plan
         for model in views:

@@ -37,9 +37,9 @@ from delta_engine.models import (
     Table,
     View,
     ViewColumn,
+    of_kind,
 )
 from delta_engine.models.policies import ScopeKind
-from delta_engine.validation.rules import of_kind
 from tests.builders.strategies import kept_types, privileges, texts
 
 Drawn = TypeVar("Drawn")

@@ -205,7 +205,7 @@ class PlanProject:
 
     def run(self, *arguments: str, environment: str = "local") -> Result:
         with suppress(DeltaEngineError):  # the command says what is wrong
-            models = load_project(self.folder / "conf", environment).models
+            models = load_project(self.folder / "conf", environment).tables
             self.platform.models |= {model.qualified_name.key: model for model in models}
         return self._delta_engine("-e", environment, *arguments)
 

@@ -85,7 +85,7 @@ def planned(
     """Return what there is to do."""
     validator = PlanValidator(POLICY)
     validator.validate_models(models)
-    observed = snapshot_with_former_names(catalog, models, schemas.declared)
+    observed = snapshot_with_former_names(catalog, [*models, *schemas.declared])
     recorded = records_of(with_settled_renames(models, applied, observed).values())
     recorded |= {
         f"table.{key}": recorded[f"table.{key}"].attempting(attempted_models)

@@ -39,6 +39,7 @@ from delta_engine.models import (
     Schema,
     Securable,
     Table,
+    of_kind,
 )
 from delta_engine.ownership.recorded import Recorded, resource_key
 from delta_engine.sql.backfills import at_versions, sql_converted
@@ -342,9 +343,8 @@ def records_after(before: Iterable[Securable], attempted: Iterable[Securable] = 
 def planned(catalog: FakeUnityCatalog, models: list[Securable], records: Records) -> TablePlan | None:
     """Return the plan to models; None if it is refused."""
     recorded = [model for record in records.values() for model in record.ours]
-    tables = [model for model in models if isinstance(model, Table)]
-    others = [model for model in (*models, *recorded) if not isinstance(model, Table)]
-    observed = catalog.snapshot(tables, others)
+    others = [model for model in recorded if not isinstance(model, Table)]
+    observed = catalog.snapshot([*models, *others])
     plan = TablePlanner(POLICY).plan(models, observed, records)
     validator = PlanValidator(POLICY)
     refusals = (
@@ -352,7 +352,7 @@ def planned(catalog: FakeUnityCatalog, models: list[Securable], records: Records
         *validator.plan_violations(plan),
         *unsafe_orders(GovernedPlan(plan, observed)),
     )
-    return None if refusals or protected(catalog, plan, tables, observed) else plan
+    return None if refusals or protected(catalog, plan, of_kind(Table, models), observed) else plan
 
 
 def protected(
@@ -462,9 +462,7 @@ def catalog_of(state: Governed) -> FakeUnityCatalog:
 
 
 def snapshot_of(catalog: FakeUnityCatalog, state: Governed) -> Any:
-    models = state.models()
-    tables = [model for model in models if isinstance(model, Table)]
-    return catalog.snapshot(tables, [model for model in models if not isinstance(model, Table)])
+    return catalog.snapshot(state.models())
 
 
 def stored_by(before: Governed, after: Governed) -> StoredValues:

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import DriftRefusal
 from delta_engine.errors import InvalidModelError
-from delta_engine.models import Table
+from delta_engine.models import Securable
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import PlannedRun
@@ -35,7 +35,7 @@ from tests.proofs import examples
 
 def check(world: World) -> None:
     """Compare what the engine says with the ledger."""
-    models = [*world.declared.values()]
+    models = world.declared_models
     report, planned = report_drift(world.engine(), models), plan_of(world, models)
     expected = {name: expected_drift(world, name) for name in world.pages}
     expected["silver"] = schema_expectations.expected_drift(world)
@@ -68,7 +68,7 @@ def check(world: World) -> None:
     assert has_refused == any([*refused, schema_expectations.is_refused(world)])
 
 
-def plan_of(world: World, models: Sequence[Table]) -> PlannedRun | None:
+def plan_of(world: World, models: Sequence[Securable]) -> PlannedRun | None:
     """Return the plan; None if a key references a table whose deletion is ignored, which refuses every plan."""
     try:
         return plan_unlocked(world.engine(), models)

@@ -165,7 +165,7 @@ def test_no_spelling_of_a_query_makes_a_plan(seed: int) -> None:
         replace(model, query=written(random, words)) for model, words in zip(models, drafts, strict=True)
     ]
     for declared in (models, again):
-        assert not planner.plan(declared, catalog.snapshot([], models))
-        assert not planner.plan(declared, catalog.snapshot([], models), records)
+        assert not planner.plan(declared, catalog.snapshot(models))
+        assert not planner.plan(declared, catalog.snapshot(models), records)
     changed = replace(models[0], query=f"{submitted_query(models[0].query)} UNION ALL {models[0].query}")
-    assert planner.plan([changed], catalog.snapshot([], models), records)
+    assert planner.plan([changed], catalog.snapshot(models), records)

@@ -15,10 +15,10 @@ from delta_engine.deployment.document import (
     DeploymentState,
 )
 from delta_engine.deployment.resources import (
-    applied_plain,
+    applied_record,
 )
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drifted_resources import Compared, drifted_others
+from delta_engine.drift.drifted_resources import Compared
 from delta_engine.drift.handling import accepting, restored, reverted_drift, with_ignored_drift
 from delta_engine.models import Schema
 from delta_engine.ownership.recorded import (
@@ -61,7 +61,7 @@ def planned(
     catalog: FakeUnityCatalog, schemas: Sequence[Schema], applied: Sequence[Schema] = ()
 ) -> TablePlan:
     planner = TablePlanner(Policy(create_schemas=True))
-    return planner.plan(schemas, catalog.snapshot([], schemas), records_of(applied))
+    return planner.plan(schemas, catalog.snapshot(schemas), records_of(applied))
 
 
 def bring(catalog: FakeUnityCatalog, schemas: Sequence[Schema]) -> None:
@@ -71,8 +71,7 @@ def bring(catalog: FakeUnityCatalog, schemas: Sequence[Schema]) -> None:
 
 def recorded(schemas: Sequence[Schema]) -> DeploymentState:
     resources = {
-        resource_key(schema.qualified_name): applied_plain(schema.qualified_name, schema, at=NOON, by="ana")
-        for schema in schemas
+        resource_key(schema.qualified_name): applied_record(schema, at=NOON, by="ana") for schema in schemas
     }
     return deployment_state().with_resources(resources)
 
@@ -83,8 +82,8 @@ def detected(
     schemas: Sequence[Schema],
     policy: DriftPolicy = NO_DRIFT_POLICY,
 ) -> tuple[Compared[Schema, SchemaState], ...]:
-    drifted = DriftDetector(policy).detect(compare(state, catalog.snapshot([], schemas)), now=NOON)
-    return tuple(cast(Compared[Schema, SchemaState], schema) for schema in drifted_others(drifted))
+    drifted = DriftDetector(policy).detect(compare(state, catalog.snapshot(schemas)), now=NOON)
+    return tuple(cast(Compared[Schema, SchemaState], schema) for schema in drifted)
 
 
 @settings(max_examples=examples(50, 200), deadline=None)

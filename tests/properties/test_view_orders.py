@@ -313,7 +313,7 @@ def plan_of(
         if table.key not in declared and table.key in catalog.tables
     }
     state = catalog.snapshot(
-        [*tables, *(t for t in former_tables if t.key not in declared)], [*functions, *views, *former_views]
+        [*tables, *(t for t in former_tables if t.key not in declared), *functions, *views, *former_views]
     )
     kept = (table for table in former_tables if table.key in declared)
     records = records_of([*former_views, *functions_of(before), *kept])

@@ -111,9 +111,9 @@ def test_a_policy_that_grants_is_listed_as_another_one(client: Any, api: FakeGov
 
 def test_both_ways_of_reading_agree(client: Any, api: FakeGovernanceApi) -> None:
     api.catalog.run("GRANT EXECUTE ON FUNCTION dev.silver.mask TO `account users`")
-    described = UnityCatalogReader(api.catalog).snapshot([], [*FUNCTIONS, *POLICIES])
+    described = UnityCatalogReader(api.catalog).snapshot([*FUNCTIONS, *POLICIES])
     api.catalog.questions.clear()
-    listed = UnityCatalogReader(api.catalog, governance=client).snapshot([], [*FUNCTIONS, *POLICIES])
+    listed = UnityCatalogReader(api.catalog, governance=client).snapshot([*FUNCTIONS, *POLICIES])
     assert {state.owner for state in listed.functions.values()} == {"ann@example.com"}
     assert {key: replace(state, owner=None) for key, state in listed.functions.items()} == described.functions
     assert described.functions["dev.silver.mask"].grants == {"account users": ("EXECUTE",)}
@@ -157,29 +157,29 @@ def test_a_listing_that_fails_is_read_in_sql_from_then_on(api: FakeGovernanceApi
     listing = _Unreachable()
     reader, in_sql = UnityCatalogReader(api.catalog, governance=listing), UnityCatalogReader(api.catalog)
     models: list[Other] = [*FUNCTIONS, *POLICIES]
-    assert reader.snapshot([], models) == in_sql.snapshot([], models)
+    assert reader.snapshot(models) == in_sql.snapshot(models)
     asked = listing.asked
-    assert reader.snapshot([], models) == in_sql.snapshot([], models)
+    assert reader.snapshot(models) == in_sql.snapshot(models)
     assert listing.asked == asked
 
 
 def test_an_older_sdk_without_policies_reads_them_in_sql(client: Any, api: FakeGovernanceApi) -> None:
     older: Any = SimpleNamespace(functions=client.functions)
-    state = UnityCatalogReader(api.catalog, governance=older).snapshot([], POLICIES)
-    assert state == UnityCatalogReader(api.catalog).snapshot([], POLICIES)
+    state = UnityCatalogReader(api.catalog, governance=older).snapshot(POLICIES)
+    assert state == UnityCatalogReader(api.catalog).snapshot(POLICIES)
 
 
 def test_what_may_not_be_listed_is_read_in_sql(client: Any, api: FakeGovernanceApi) -> None:
     api.refused = {"dev.silver"}
     models: list[Other] = [*FUNCTIONS, *POLICIES]
-    state = UnityCatalogReader(api.catalog, governance=client).snapshot([], models)
-    assert state == UnityCatalogReader(api.catalog).snapshot([], models)
+    state = UnityCatalogReader(api.catalog, governance=client).snapshot(models)
+    assert state == UnityCatalogReader(api.catalog).snapshot(models)
 
 
 def test_a_hidden_function_is_listed_without_its_body(client: Any, api: FakeGovernanceApi) -> None:
     api.catalog.user = "bob"
     api.catalog.hides_bodies = True
-    states = UnityCatalogReader(api.catalog, governance=client).snapshot([], FUNCTIONS).functions
+    states = UnityCatalogReader(api.catalog, governance=client).snapshot(FUNCTIONS).functions
     assert {state.body for state in states.values()} == {None}
 
 

@@ -145,7 +145,7 @@ def _ran(world: World, verb: Verb, *edits: Edit) -> ExitCode | None:
 def _left_to_do(world: World) -> str:
     """Return what a plan would still do or refuse; empty for nothing."""
     process = world.started(_NAME, Command(Verb.PLAN, has_consent=True))
-    planned = plan_unlocked(world.environment(process), process.models, allow_cached=False)
+    planned = plan_unlocked(world.environment(process), world.declared(process), allow_cached=False)
     refusals = " | ".join(map(str, planned.refusals))
     return refusals or ", ".join(
         statement.sql for step in planned.compiled.steps for statement in step.statements

@@ -13,8 +13,7 @@ from delta_engine.deployment.stored import DocumentIdentity, LockRecord, StoredD
 from delta_engine.deployment.stores.files import FileVersions
 from delta_engine.deployment.stores.memory import MemoryStateStore
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import QualifiedName, Table
-from delta_engine.state.catalog_reader import Other
+from delta_engine.models import QualifiedName, Securable
 from delta_engine.state.states import CatalogState
 from tests.simulation.judge import grants_on
 from tests.simulation.lagging import shown
@@ -43,20 +42,18 @@ class SimulatedCatalog:
         keys = [table.key for table in tables]
         return self._process.call("counts rows", lambda: dict.fromkeys(keys, 0), _READ_ERRORS)
 
-    def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
-        return self._read("reads the catalog", models, others, directly=False)
+    def snapshot(self, models: Sequence[Securable]) -> CatalogState:
+        return self._read("reads the catalog", models, directly=False)
 
-    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
-        return self._read("reads what it changed", models, others, directly=True)
+    def snapshot_directly(self, models: Sequence[Securable]) -> CatalogState:
+        return self._read("reads what it changed", models, directly=True)
 
-    def _read(
-        self, what: str, models: Sequence[Table], others: Sequence[Other], *, directly: bool
-    ) -> CatalogState:
+    def _read(self, what: str, models: Sequence[Securable], *, directly: bool) -> CatalogState:
         world = self._process.world
 
         def effect() -> CatalogState:
             self._process.seen_grants = grants_on(self._catalog.functions)
-            state = self._catalog.snapshot(models, others)
+            state = self._catalog.snapshot(models)
             return shown(state, world.lags, world.past, world.stage.now, directly=directly)
 
         return self._process.call(what, effect, _READ_ERRORS)

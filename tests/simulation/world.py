@@ -26,7 +26,7 @@ from delta_engine.drift.drift_report import DriftReport
 from delta_engine.errors import DeltaEngineError, StatementError, raise_all
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.models import Function, Table
+from delta_engine.models import Function, Securable, Table
 from delta_engine.models.functions import Parameter
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator, apply_file, revert, sync, undo
@@ -210,7 +210,6 @@ class World:
             reader=catalog,
             action_runner=ActionRunner(catalog, addressing, DATABRICKS, parallelism=1),
             planner=TablePlanner(policy),
-            others=self.others,
             validator=PlanValidator(policy),
             drift_policy=self.drift_policy,
             deployment=self._deployment(process),
@@ -219,6 +218,10 @@ class World:
             history=queries,
             row_counter=catalog,
         )
+
+    def declared(self, process: Process) -> list[Securable]:
+        """Return the models that a process loads."""
+        return [*process.models, *self.others]
 
     def policy(self, command: Command) -> Policy:
         return Policy(allow=EVERYTHING if command.has_consent else ())
@@ -231,7 +234,7 @@ class World:
             drift_policy=self.drift_policy,
             environment="test",
         )
-        return Project(settings=settings, models=process.models, others=self.others, rules=_rules())
+        return Project(settings=settings, models=tuple(self.declared(process)), rules=_rules())
 
     def _deployment(self, process: Process) -> Deployment:
         facts = replace(FACTS, who=process.actor)
@@ -295,7 +298,7 @@ class _View(RunView):
 def _run(process: Process) -> tuple[ExitCode, str]:
     """Run a command as the command line does; return its exit code, and a word for how it ended."""
     world = process.world
-    environment, view, models = world.environment(process), _View(process), process.models
+    environment, view, models = world.environment(process), _View(process), world.declared(process)
     match process.command.verb:
         case Verb.SYNC:
             sync(environment, models, view)

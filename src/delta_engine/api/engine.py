@@ -214,7 +214,7 @@ class Engine:
         with self._speaking():
             project, environment = self._opened(given, options)
             planned = plan_unlocked(
-                environment, project.models, is_partial=project.is_partial, allow_cached=False
+                environment, project.synced, is_partial=project.is_partial, allow_cached=False
             )
             file = None if planned.refusals else make_plan_file(project, environment, planned, options)
         return Plan(
@@ -265,7 +265,7 @@ class Engine:
         with self._speaking():
             project, environment = self._opened(given, options)
             view = ApiView(tell=self._notify)
-            return orchestrator.sync(environment, project.models, view, is_partial=project.is_partial)
+            return orchestrator.sync(environment, project.synced, view, is_partial=project.is_partial)
 
     def drift(
         self,
@@ -294,7 +294,7 @@ class Engine:
             else:
                 given = self._given(tables, _others(schemas, functions, policies, views))
             project, environment = self._opened(given, options)
-            report = report_drift(environment, project.models, is_partial=project.is_partial)
+            report = report_drift(environment, project.synced, is_partial=project.is_partial)
             return Drift(report=report, html=drift_page(environment, report))
 
     def import_tables(self, target: str, *, exclude: Sequence[str] = ()) -> Models:

@@ -125,7 +125,7 @@ def show_plan(
     environment = _open_environment(context, project, options)
     with status("reading the catalog …"):
         draft = draft_unlocked(
-            environment, project.models, is_partial=project.is_partial, allow_cached=out is None
+            environment, project.synced, is_partial=project.is_partial, allow_cached=out is None
         )
         planned = judged(environment, draft)
     if writes_consents and planned.needed_consents:
@@ -168,7 +168,7 @@ def sync_models(
         with_timings=with_timings,
         is_full=is_full,
     )
-    sync(environment, project.models, view, is_partial=project.is_partial)
+    sync(environment, project.synced, view, is_partial=project.is_partial)
 
 
 def apply_plan_file(
@@ -240,7 +240,7 @@ def print_drift(
     path = out_file(path, context)
     project, environment = _open_project(context, options)
     with status("reading the catalog …"):
-        report = report_drift(environment, project.models, is_partial=project.is_partial)
+        report = report_drift(environment, project.synced, is_partial=project.is_partial)
     if is_recorded:
         record_drift(environment, report)
     if path is not None:
@@ -258,7 +258,6 @@ def print_drift(
 def revert_drift(context: Context, options: Options, *, yes: bool, is_full: bool) -> None:
     """Bring what drifted back to what was applied last."""
     project, environment = _open_project(context, options)
-    environment = replace(environment, others=project.others)
     view = TerminalView(environment=project.settings.environment, yes=yes, is_revert=True, is_full=is_full)
     revert(environment, project.models, view, is_partial=project.is_partial)
 
@@ -268,7 +267,7 @@ def accept_drift(context: Context, options: Options, *, yes: bool) -> None:
     project, environment = _open_project(context, options)
     with open_run(environment, "drift --accept", print_note) as run:
         with status("reading the catalog …"):
-            report = find_drift(run, project.models, is_partial=project.is_partial)
+            report = find_drift(run, project.synced, is_partial=project.is_partial)
         drifted = acceptable(project, report, print_note)
         for drifted_resource in drifted:
             _print_findings(drifted_resource)

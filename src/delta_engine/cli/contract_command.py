@@ -44,13 +44,13 @@ def contract(
 
     conf_dir, environment = ctx.obj.place()
     project = load_project(conf_dir, environment, tables=tables)
-    if not project.models:
+    if not project.tables:
         raise InvalidCommandError(
             f"{' '.join(tables)} names no tables", way_out="Name tables: a contract has nothing else."
         )
     declared = {table.key: table for table in load_declared(project.settings).tables}
     chosen = [
-        declared[table.key] for table in project.models
+        declared[table.key] for table in project.tables
     ]  # as written: derived names are of this catalog
     text, notes = contract_text(chosen, declared, environment, version)
     for note in notes:

@@ -80,5 +80,5 @@ def _documentation(
         environment = open_environment(
             project, backend, open_deployment(project.settings, backend), notify=print_note
         )
-        report = report_drift(environment, project.models, is_partial=project.is_partial)
+        report = report_drift(environment, project.synced, is_partial=project.is_partial)
     return with_found_drift(documentation, report)

@@ -105,7 +105,7 @@ def lint_models(
     is_offer = house is None and not is_recommended
     if house is None:
         house = recommended_rules()
-    report = judge([*project.models, *project.others], house, utc_now().date(), is_selection=bool(tables))
+    report = judge(project.models, house, utc_now().date(), is_selection=bool(tables))
     if output_format is LintFormat.JSON:
         typer.echo(lint_document(report))
     elif output_format is LintFormat.SARIF:

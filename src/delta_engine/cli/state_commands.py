@@ -195,7 +195,7 @@ def _models(settings: Settings) -> Sequence[Table]:
     if settings.conf_dir is None:
         return ()
     try:
-        return load_project(settings.conf_dir, settings.environment).models
+        return load_project(settings.conf_dir, settings.environment).tables
     except DeltaEngineError:
         return ()
 
@@ -304,7 +304,7 @@ def sync_state(context: Context, tables: Sequence[str]) -> None:
         backend = open_backend(project.settings, notify=print_note)
     environment = open_environment(project, backend, open_deployment(project.settings, backend))
     with open_run(environment, "state sync", print_note) as run, status("reading the catalog …"):
-        state = record_statuses(run, project.models, is_partial=project.is_partial)
+        state = record_statuses(run, project.synced, is_partial=project.is_partial)
     changed = {
         key: resource for key, resource in state.resources.items() if resource.status is not Status.HEALTHY
     }

@@ -19,7 +19,7 @@ def validate_models(context: Context, tables: Sequence[str]) -> Ended:
     conf_dir, environment = context.place()
     if tables:
         project = load_project(conf_dir, environment, tables=tables)
-        count, doubts = len(project.selectable), [*model_doubts(project.others)]
+        count, doubts = len(project.selectable), [*model_doubts(project.models)]
     else:
         verdict = valid_models(conf_dir, environment)
         count, doubts = verdict.models, verdict.doubts

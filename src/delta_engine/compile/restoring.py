@@ -11,18 +11,18 @@ from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import ChangeLocation, UnsetManaged
 from delta_engine.aspects.tags import UnsetColumnTags
 from delta_engine.aspects.view_needs import turn_of
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, Securable, Table
 from delta_engine.state.states import CatalogState
 
 
 def before_restores(
-    models: Sequence[Table], observed: CatalogState, restores: Mapping[QualifiedName, RestoreTable]
-) -> list[Table]:
+    models: Sequence[Securable], observed: CatalogState, restores: Mapping[QualifiedName, RestoreTable]
+) -> list[Securable]:
     """Return the models to plan from: RESTORE brings back partitions, so that no rewrite is planned for them."""
     restored = {name.key for name in restores}
     return [
         replace(model, partitioned_by=observed.tables[model.key].partitioned_by)
-        if model.key in restored
+        if isinstance(model, Table) and model.key in restored
         else model
         for model in models
     ]

@@ -50,7 +50,7 @@ def last_models(records: Mapping[str, Recorded[_Model]]) -> dict[str, _Model]:
     return {key: model for key, model in models.items() if model is not None}
 
 
-def undeclared_others(declared: Iterable[Other], state: DeploymentState | None) -> tuple[Other, ...]:
+def undeclared_others(declared: Iterable[Securable], state: DeploymentState | None) -> tuple[Other, ...]:
     """Return what was applied or attempted besides tables and schemas, and no model declares or renames."""
     names = {
         resource_key(name) for model in declared for name in (model.qualified_name, *former_names(model))

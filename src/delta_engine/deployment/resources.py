@@ -50,30 +50,37 @@ from delta_engine.state.table_queries import TableVersion
 from delta_engine.telemetry.context import command
 
 
-def applied_table(
-    model: Table,
+def applied_record(
+    model: Securable,
     *,
     at: datetime,
     by: str,
-    version: TableVersion | None,
-    earlier: Recorded[Table] | None,
-    baseline: Table | None = None,
+    earlier: AnyRecord | None = None,
+    baseline: Securable | None = None,
     full_ownership: tuple[str, ...] | None = None,
-    attempts: tuple[Kept[Table], ...] = (),
-) -> Recorded[Table]:
-    """Return the record of a table that matches its model.
+    version: TableVersion | None = None,
+    attempts: tuple[Kept[Any], ...] = (),
+    views: Container[str] = (),
+) -> Recorded[Any]:
+    """Return the record of a securable that matches its model.
+
+    An unchanged model keeps the time and author of `earlier`, unless it is a table.
 
     Args:
-        baseline: the table with its unmanaged parts; None if there are none.
+        baseline: what exists, with unmanaged parts and the texts that the platform shows; None if that is the model.
         full_ownership: as the policy has it; None if unknown.
+        version: of a table; None if it is unknown.
         attempts: those of unfinished runs that the apply has not settled.
+        views: the keys of the declared and recorded views: a query names views as it names tables.
     """
-    definition = define(model)
-    before: Recorded[Table] = earlier or Recorded(model.qualified_name)
+    applied: Kept[Any] = keep(model)
+    before: AnyRecord = earlier or Recorded(model.qualified_name)
+    columns = model.columns if isinstance(model, Table) else None
+    is_same = columns is None and before.applied == applied and before.status is Status.HEALTHY
     return Recorded(
-        model.qualified_name,
-        applied=kept(definition),
-        whole=kept_baseline(definition, baseline_of(definition, define(baseline))) if baseline else None,
+        before.name if is_same else model.qualified_name,
+        applied=applied,
+        whole=_kept_whole(applied.definition, model, baseline),
         attempts=attempts,
         failure=Failure(Status.UNKNOWN, before.reason) if attempts else None,
         change=before.change,
@@ -81,51 +88,26 @@ def applied_table(
         delta_table_id=version.table_id if version else None,
         delta_version=version.version if version else None,
         adopted_at=before.adopted_at,
-        deployed_at=at,
-        deployed_by=by,
-        config_checksum=canonical_checksum(definition),
-        schema_checksum=schema_checksum(model.columns),
-        dependencies=dependencies_of(definition),
-        unknown=before.unknown,
-    )
-
-
-def applied_plain(
-    name: SecurableName,
-    model: Securable | None = None,
-    *,
-    at: datetime,
-    by: str,
-    earlier: AnyRecord | None = None,
-    baseline: Securable | None = None,
-    full_ownership: tuple[str, ...] | None = None,
-    views: Container[str] = (),
-) -> Recorded[Any]:
-    """Return the record of what exists and has no columns; an unchanged model keeps time and author of `earlier`.
-
-    Args:
-        model: its model; None for a schema that no model declares.
-        baseline: how the platform shows it; None if that is the model.
-        views: the keys of the declared and recorded views: a query names views as it names tables.
-    """
-    if model is None:
-        return Recorded(name, deployed_at=at, deployed_by=by)
-    applied: Kept[Any] = keep(model)
-    before: AnyRecord = earlier or Recorded(name)
-    is_same = before.applied == applied and before.status is Status.HEALTHY
-    needs = (*model.qualified_name.parents, *kind_of(model).needs(model))
-    return Recorded(
-        before.name if is_same else name,
-        applied=applied,
-        whole=keep(baseline) if baseline is not None and baseline != model else None,
-        change=before.change,
-        full_ownership=full_ownership,
         deployed_at=before.deployed_at if is_same else at,
         deployed_by=before.deployed_by if is_same else by,
         config_checksum=canonical_checksum(applied.definition),
-        dependencies=before.dependencies if is_same else tuple(_needed_key(name, views) for name in needs),
+        schema_checksum=None if columns is None else schema_checksum(columns),
+        dependencies=before.dependencies if is_same else _dependencies(model, applied.definition, views),
         unknown=before.unknown,
     )
+
+
+def _kept_whole(definition: Any, model: Securable, baseline: Securable | None) -> Kept[Any] | None:
+    if isinstance(baseline, Table):
+        return kept_baseline(definition, baseline_of(definition, define(baseline)))
+    return keep(baseline) if baseline is not None and baseline != model else None
+
+
+def _dependencies(model: Securable, definition: Any, views: Container[str]) -> tuple[str, ...]:
+    if isinstance(model, Table):
+        return dependencies_of(definition)
+    needs = (*model.qualified_name.parents, *kind_of(model).needs(model))
+    return tuple(_needed_key(name, views) for name in needs)
 
 
 def _needed_key(name: SecurableName, views: Container[str]) -> str:

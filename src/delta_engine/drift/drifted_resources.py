@@ -23,10 +23,7 @@ from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Securable, SecurableName, Table
 from delta_engine.models.open_struct import Moment
 from delta_engine.ownership.recorded import Recorded, resource_key
-from delta_engine.state.catalog_reader import Other
-from delta_engine.state.function_states import FunctionState
-from delta_engine.state.policy_states import PolicyState
-from delta_engine.state.states import CatalogState, SchemaState, SecurableState, TableState
+from delta_engine.state.states import CatalogState, SecurableState, TableState
 from delta_engine.telemetry.visible import shown_moment
 
 if TYPE_CHECKING:
@@ -256,23 +253,12 @@ class Compared(Generic[Model_co, State_co]):
 
 
 ComparedTable: TypeAlias = Compared[Table, TableState]
-ComparedOther: TypeAlias = Compared[Other, SchemaState | FunctionState | PolicyState]
 ComparedResource: TypeAlias = Compared[Securable, SecurableState]
 
 
 def drifted_tables(resources: Iterable[ComparedResource]) -> tuple[ComparedTable, ...]:
     """Return the drifted tables."""
     return tuple(filter(is_table, resources))
-
-
-def drifted_others(resources: Iterable[ComparedResource]) -> tuple[ComparedOther, ...]:
-    """Return the drifted schemas, functions and policies."""
-    return tuple(filter(is_other, resources))
-
-
-def is_other(drifted: ComparedResource) -> TypeGuard[ComparedOther]:
-    """Whether the resource is no table."""
-    return not isinstance(drifted.name, QualifiedName)
 
 
 def is_table(drifted: ComparedResource) -> TypeGuard[ComparedTable]:
@@ -335,14 +321,13 @@ class DriftFacts:
         is_partial: whether only some of the models were loaded.
         records: of all that has a model, as `TablePlanner.plan` takes them.
         unreadable: the tables that could not be read. The snapshot lacks them.
-        others: the declared schemas, functions and policies.
         model_patterns: the globs of the YAML models.
         entries: writes entries of the configuration; without it, none are recommended.
     """
 
     environment: str
     checked_at: datetime
-    models: Sequence[Table]
+    models: Sequence[Securable]
     is_partial: bool = False
     state: DeploymentState | None = None
     observed: CatalogState
@@ -350,7 +335,6 @@ class DriftFacts:
     drifted: Sequence[ComparedResource] = ()
     unreadable: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
     unmanaged: Sequence[tuple[SecurableName, ClassifiedDrift]] = ()
-    others: Sequence[Other] = ()
     policy: DriftPolicy = NO_DRIFT_POLICY
     plan_policy: Policy = NO_POLICY
     reversal: PlannedRevert = field(default_factory=PlannedRevert)
@@ -361,8 +345,7 @@ class DriftFacts:
     @cached_property
     def declared(self) -> Mapping[str, Securable]:
         """The declared securables by resource key."""
-        declared: tuple[Securable, ...] = (*self.models, *self.others)
-        return {resource_key(model.qualified_name): model for model in declared}
+        return {resource_key(model.qualified_name): model for model in self.models}
 
     @cached_property
     def missing_tables(self) -> Mapping[str, ComparedTable]:
@@ -390,8 +373,9 @@ class DriftFacts:
             needed[resource_key(change.securable)].append(change)
         return needed
 
-    @property
-    def readable_models(self) -> list[Table]:
-        """The declared tables that the snapshot covers, sorted by name."""
-        readable = (model for model in self.models if model.key in self.observed.tables)
-        return sorted(readable, key=lambda model: model.key)
+    @cached_property
+    def readable(self) -> Sequence[tuple[Securable, SecurableState]]:
+        """The declared securables that the snapshot covers, with their states, by key, tables last."""
+        ordered = sorted(self.models, key=lambda model: (isinstance(model, Table), model.key))
+        states = ((model, self.observed.of(model.qualified_name)) for model in ordered)
+        return [(model, state) for model, state in states if state is not None]

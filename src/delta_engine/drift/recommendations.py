@@ -25,7 +25,7 @@ from delta_engine.drift.drifted_resources import (
     is_table,
 )
 from delta_engine.drift.handling import is_refused, targets
-from delta_engine.models import QualifiedName, SecurableName, ViewName
+from delta_engine.models import QualifiedName, SecurableName, Table, ViewName, of_kind
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.telemetry.visible import in_plural
 from delta_engine.validation.rules import name_problem
@@ -170,7 +170,7 @@ def _revert_of(drifted: ComparedResource, facts: DriftFacts) -> Iterator[Recomme
     target, beside = f" {_targets(covered)}", ""
     if drifted.name.is_container:
         prefix = f"{drifted.model_name}."
-        if not any(model.key.startswith(prefix.lower()) for model in facts.models):
+        if not any(model.key.startswith(prefix.lower()) for model in of_kind(Table, facts.models)):
             return
         covered += _tables_in(drifted, facts)
         target = f" -t {shlex.quote(f'{prefix}*')}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import TypeAlias
 
 from delta_engine import aspects
@@ -36,7 +35,7 @@ from delta_engine.drift.recommendations import (
     recommendations,
 )
 from delta_engine.drift.renames import irreversible
-from delta_engine.models import Securable, SecurableName, Table
+from delta_engine.models import Securable, SecurableName, Table, of_kind
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.state.states import SecurableState, former_name_of
 from delta_engine.telemetry.context import command
@@ -93,7 +92,10 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         left_alone=tuple(
             part
             for part in listed_parts(
-                facts.readable_models, facts.observed, facts.records, facts.plan_policy.column_order
+                of_kind(Table, (model for model, _ in facts.readable)),
+                facts.observed,
+                facts.records,
+                facts.plan_policy.column_order,
             )
             if (part.resource, part.key) not in drifted
         ),
@@ -129,16 +131,13 @@ def _was_deleted(resource: ComparedResource, facts: DriftFacts) -> bool:
 
 def _planned(facts: DriftFacts) -> Planned:
     policy = facts.plan_policy
-    models: tuple[Securable, ...] = (
-        *with_ignored_drift(facts.others, facts.drifted, policy),
-        *with_ignored_drift(facts.readable_models, facts.drifted, policy),
-    )
-    by_key = {resource_key(model.qualified_name): model for model in models}
+    existing = [(model, state) for model, state in facts.readable if state.exists]
+    states = {resource_key(model.qualified_name): state for model, state in existing}
+    models = [model for model, _ in existing]
     return {
-        key: tuple(aspects.differences(Comparison.of(by_key[key], observed, facts.records.get(key), policy)))
-        for model, observed in _declared(facts)
+        key: tuple(aspects.differences(Comparison.of(model, states[key], facts.records.get(key), policy)))
+        for model in with_ignored_drift(models, facts.drifted, policy)
         for key in [resource_key(model.qualified_name)]
-        if observed.exists
     }
 
 
@@ -224,22 +223,13 @@ def _policy_notes(facts: DriftFacts) -> Iterator[PolicyNote]:
 def _pending_resources(facts: DriftFacts, planned: Planned) -> Iterator[PendingResource]:
     """Yield the declared schemas, then the tables, that the next sync would change."""
     drifted = {resource.model_key: resource for resource in facts.drifted}
-    for model, observed in _declared(facts):
+    for model, observed in facts.readable:
         key = resource_key(model.qualified_name)
         resource = drifted.get(key)
         pending = _pending(planned[key], resource) if observed.exists else ()
         changes = (*_pending_rename(model, observed), *pending)
         if changes or not (observed.exists or resource):
             yield PendingResource(resource=resource_key(model.qualified_name), changes=changes)
-
-
-def _declared(facts: DriftFacts) -> Iterator[tuple[Securable, SecurableState]]:
-    schemas = sorted(facts.others, key=attrgetter("key"))
-    models: tuple[Securable, ...] = (*schemas, *facts.readable_models)
-    for model in models:
-        state = facts.observed.of(model.qualified_name)
-        if state is not None:
-            yield model, state
 
 
 def _pending_rename(model: Securable, observed: SecurableState) -> Iterator[PendingChange]:

@@ -40,7 +40,6 @@ from delta_engine.ownership.recorded import (
     is_of_table,
     resource_key,
 )
-from delta_engine.state.catalog_reader import Other
 from delta_engine.state.function_states import FunctionState
 from delta_engine.state.states import CatalogState, SecurableState, TableState
 
@@ -138,10 +137,10 @@ def confirmed(
     return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=lag, lag=lag)
 
 
-def confirmed_other(
+def confirmed_definition(
     record: AnyRecord,
-    model: Other,
-    intended: Other,
+    model: Securable,
+    intended: Securable,
     before: SecurableState | None,
     observed: SecurableState | None,
 ) -> AnyRecord:
@@ -165,11 +164,12 @@ def confirmed_other(
     ]
     if len(words) < len(differing):
         return unconfirmed(record, NOT_SHOWN_YET)
-    whole: Securable = aspects.accept(model, observed, words)
-    return replace(record, failure=None, whole=keep(whole) if words else None)
+    return replace(
+        record, failure=None, whole=keep(aspects.accept(model, observed, words)) if words else None
+    )
 
 
-def _differing(model: Other, observed: SecurableState) -> list[aspects.Difference]:
+def _differing(model: Securable, observed: SecurableState) -> list[aspects.Difference]:
     if isinstance(observed, FunctionState) and isinstance(model, Function) and not observed.shows_tags:
         observed = replace(observed, tags=model.tags)
     comparison: AnyComparison = Comparison.of(model, observed)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import ClassVar, Final, TypeAlias, TypedDict
+from typing import ClassVar, Final, TypeAlias, TypedDict, TypeVar
 
 from delta_engine.errors import InvalidModelError, SourceLocation
 from delta_engine.models.columns import Column, calling_line
@@ -90,6 +90,7 @@ __all__ = [
     "View",
     "ViewColumn",
     "ViewName",
+    "of_kind",
     "read_only",
     "subject",
 ]
@@ -313,6 +314,13 @@ created alone, before them, and never dropped. `is_selectable` says whether glob
 
 Securable: TypeAlias = Table | Schema | Function | AbacPolicy | View
 """A model of any kind."""
+
+_Model = TypeVar("_Model", bound=Securable)
+
+
+def of_kind(model_type: type[_Model], models: Iterable[Securable]) -> list[_Model]:
+    """Return the models of one kind."""
+    return [model for model in models if isinstance(model, model_type)]
 
 
 def labelled(name: SecurableName) -> str:

@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol, TypeVar
 
+from delta_engine.models import Securable, Table, of_kind
 from delta_engine.models.parts import ForeignKey, PrimaryKey, QualifiedName
 
-if TYPE_CHECKING:
-    from delta_engine.models import Table
+_Model = TypeVar("_Model", bound=Securable)
 
 MAX_NAME_LENGTH = 255
 """Unity Catalog's limit for object names, in characters."""
@@ -70,20 +70,21 @@ class Keyed(Protocol):
 
 
 def resolved(
-    models: Sequence[Table], others: Mapping[str, Keyed] = MappingProxyType({})
-) -> tuple[Table, ...]:
-    """Return models with complete foreign keys.
+    models: Sequence[_Model], others: Mapping[str, Keyed] = MappingProxyType({})
+) -> tuple[_Model, ...]:
+    """Return models, tables with complete foreign keys.
 
     Args:
         models: all declared models.
         others: further tables that they reference, by `QualifiedName.key`.
     """
-    if not any(model.foreign_keys for model in models):
+    tables = of_kind(Table, models)
+    if not any(table.foreign_keys for table in tables):
         return tuple(models)
-    parents: dict[str, Keyed] = {**others, **{model.key: model for model in models}}
+    parents: dict[str, Keyed] = {**others, **{table.key: table for table in tables}}
     return tuple(
         replace(model, foreign_keys=resolved_keys(model, parents), declared_at=model.declared_at)
-        if model.foreign_keys
+        if isinstance(model, Table) and model.foreign_keys
         else model
         for model in models
     )
@@ -112,10 +113,10 @@ def referenced_tables(
             yield referenced
 
 
-def tables_of_open_keys(models: Iterable[Table]) -> Iterator[QualifiedName]:
+def tables_of_open_keys(models: Iterable[Securable]) -> Iterator[QualifiedName]:
     """Yield the tables that foreign keys reference without their columns."""
-    for model in models:
-        yield from referenced_tables(model, lambda key: not key.referenced_columns)
+    for table in of_kind(Table, models):
+        yield from referenced_tables(table, lambda key: not key.referenced_columns)
 
 
 def _resolved(table: QualifiedName, key: ForeignKey, parents: Mapping[str, Keyed]) -> ForeignKey:

@@ -25,7 +25,7 @@ from delta_engine.execute.outcomes import (
     of_tables,
 )
 from delta_engine.execute.statement_runner import StaleTableError
-from delta_engine.models import QualifiedName
+from delta_engine.models import QualifiedName, Table, of_kind
 from delta_engine.models.parts import joined_grants
 from delta_engine.orchestrate.last_changes import last_changes
 from delta_engine.orchestrate.recording import Recording
@@ -151,7 +151,7 @@ def apply_planned(
         }
         used = [consent for consent in planned.consents if consent.securable.key not in undone]
         run.recorder.remember_consents(used, planned.intent.policy.consents)
-        verified, unverified = _verify(run, planned, recording, control.stop)
+        verified, unverified = _verify(run, recording, control.stop)
         _record_unchanged(run, planned, recording, outcomes_so_far, control.stop)
         unsaved = _save(run, recording.touched if plan else None)
         outcomes = tuple(
@@ -167,12 +167,12 @@ def apply_planned(
             adopted=[name for name in planned.adopted if name.key not in undone],
             consents=used,
         )
-        report = run.report(plan, outcomes, end, models=len(planned.models), undone=planned.undone)
+        report = run.report(plan, outcomes, end, models=len(planned.tables), undone=planned.undone)
         _keep(run, report)
     if control.stop.is_requested() and not is_stopped:  # while the report was kept
         is_stopped = True
         end = replace(end, at=utc_now(), is_stopped=True)
-        report = run.report(plan, outcomes, end, models=len(planned.models), undone=planned.undone)
+        report = run.report(plan, outcomes, end, models=len(planned.tables), undone=planned.undone)
     return AppliedRun(outcomes=outcomes, report=report, is_stopped=is_stopped, unsaved=unsaved)
 
 
@@ -232,17 +232,14 @@ def _begin(
         )
 
 
-def _verify(
-    run: OpenRun, planned: PlannedRun, recording: Recording, stop: Stop
-) -> tuple[frozenset[str], str]:
+def _verify(run: OpenRun, recording: Recording, stop: Stop) -> tuple[frozenset[str], str]:
     """Read the tables again that were changed completely: their versions, and whether they are as planned.
 
     Returns:
         The keys of the resources that are as planned, none once the run is stopped; and why none is.
     """
-    changed, others = recording.completed(planned.intent.tables), recording.completed(planned.others)
-    versions = run.environment.versions
-    if not (changed or others) or versions is None:
+    changed, versions = recording.completed(), run.environment.versions
+    if not changed or versions is None:
         return frozenset(), ""
     try:
         if not stop.is_requested():
@@ -250,13 +247,13 @@ def _verify(
         if stop.is_requested():
             recording.doubt(changed, _STOPPED)
             return frozenset(), ""
-        reread = direct_snapshot_by(run.environment.reader, changed, others)
+        reread = direct_snapshot_by(run.environment.reader, changed)
     except UNREADABLE as error:  # what was applied is recorded all the same
         unverified = f"the second read after the apply failed: {error}"
         recording.doubt(changed, unverified)
         run.recorder.warn(unverified)
         return frozenset(), unverified
-    verified = recording.confirm((*changed, *others), reread)
+    verified = recording.confirm(changed, reread)
     return verified, "" if verified else NOT_SHOWN_YET
 
 
@@ -264,16 +261,11 @@ def _record_unchanged(
     run: OpenRun, planned: PlannedRun, recording: Recording, outcomes: Sequence[AnyOutcome], stop: Stop
 ) -> None:
     """Record the securables that needed no statement, and the new ids of replaced tables that were aligned."""
-    plan = planned.plan
-    touched = {action.name.key for action in plan.table_actions()}
-    declared = {model.key for model in planned.intent.tables}
-    changed = {*map(resource_key, plan.changed_names())}
-    recording.adopt_others(
-        model for model in planned.others if resource_key(model.qualified_name) not in changed
-    )
-    unchanged = [model for model in planned.models if model.key in declared - touched]
+    keys = {resource_key(model.qualified_name) for model in planned.intent.models}
+    keys -= {*map(resource_key, planned.plan.changed_names())}
+    unchanged = [model for model in planned.models if resource_key(model.qualified_name) in keys]
     versions = None if stop.is_requested() else run.environment.versions
-    new = recording.with_new_version(unchanged) if versions is not None else []
+    new = recording.with_new_version(of_kind(Table, unchanged)) if versions is not None else []
     versions_read = (
         versions.read_versions(new, with_id={name.key for name in new}) if versions and new else {}
     )

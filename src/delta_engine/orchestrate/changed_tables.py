@@ -70,7 +70,7 @@ def since_commit(project: Project, since: str, globs: Sequence[str] = ()) -> Cha
         note = f"all tables are planned, not only those that changed since {since}: {reason}"
         return ChangedProject(project=narrower, changed=None, note=note)
     tables = former[1].tables
-    chosen = {model.key for model in narrower.models}
+    chosen = {table.key for table in narrower.tables}
     changed = ChangedTables(
         since=since,
         tables=tuple(str(model.qualified_name) for model in _changed(project, tables) if model.key in chosen),
@@ -78,7 +78,7 @@ def since_commit(project: Project, since: str, globs: Sequence[str] = ()) -> Cha
             str(name) for name in _removed(project, tables) if not globs or matches_any(name, globs)
         ),
     )
-    count = f"{len(changed.tables)} of {counted(len(narrower.models), 'table')}"
+    count = f"{len(changed.tables)} of {counted(len(narrower.tables), 'table')}"
     removed = f", and {counted(len(changed.removed), 'table')} no longer declared" if changed.removed else ""
     note = f"changed since {since}: {count}{removed}"
     return ChangedProject(project=narrowed(narrower, changed), changed=changed, note=note)
@@ -148,10 +148,7 @@ def _reason_for_all(
     now, before = _of_plans(settings), _of_plans(former)
     if changed := [name for name, value in now.items() if value != before[name]]:
         return f"{' and '.join(changed)} changed"
-    others, before_others = (
-        _by_resource(project.others),
-        _by_resource(model for model in declared.models if not isinstance(model, Table)),
-    )
+    others, before_others = map(_without_tables, (project.models, declared.models))
     python = {key: model for key, model in others.items() if key not in _in_yaml(project)}
     if kinds := _changed_kinds(others, {**before_others, **python}):
         return f"declared {' and '.join(map(plural, kinds))} changed"
@@ -194,7 +191,7 @@ def _changed_modules(settings: Settings, compared: ComparedRepository) -> Iterat
 def _changed(project: Project, former: Sequence[Table]) -> Iterator[Table]:
     python = _python_tables(project)
     before = {model.key: model for model in resolved((*former, *python))}
-    return (model for model in project.models if before.get(model.key) != model)
+    return (table for table in project.tables if before.get(table.key) != table)
 
 
 def _removed(project: Project, former: Sequence[Table]) -> Iterator[QualifiedName]:
@@ -204,20 +201,24 @@ def _removed(project: Project, former: Sequence[Table]) -> Iterator[QualifiedNam
 def _python_tables(project: Project) -> tuple[Table, ...]:
     """Return the tables that Python code declares, which has not changed."""
     in_yaml = _in_yaml(project)
-    return tuple(model for model in project.models if resource_key(model.qualified_name) not in in_yaml)
+    return tuple(table for table in project.tables if resource_key(table.qualified_name) not in in_yaml)
 
 
 def _in_yaml(project: Project) -> frozenset[str]:
     """Return the keys of the resources that YAML files declare."""
     settings = project.settings
     if not settings.python_models:
-        return frozenset(_by_resource((*project.models, *project.others)))
+        return frozenset(_by_resource(project.models))
     return frozenset(_by_resource(load_present(replace(settings, python_models=()), ())))
 
 
 def _changed_kinds(models: Mapping[str, Securable], former: Mapping[str, Securable]) -> list[str]:
     changed = {key for key in models.keys() | former.keys() if models.get(key) != former.get(key)}
     return sorted({key.partition(".")[0] for key in changed})
+
+
+def _without_tables(models: Iterable[Securable]) -> dict[str, Securable]:
+    return _by_resource(model for model in models if not isinstance(model, Table))
 
 
 def _by_resource(models: Iterable[Securable]) -> dict[str, Securable]:

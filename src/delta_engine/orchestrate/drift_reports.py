@@ -47,11 +47,13 @@ from delta_engine.models import (
     AbacPolicy,
     FunctionName,
     PolicyName,
+    Schema,
     Securable,
     SecurableName,
     Table,
     ViewName,
     labelled,
+    of_kind,
 )
 from delta_engine.models.constraints import referenced_table, resolved
 from delta_engine.orchestrate.observing import detected_drift, drift_detector, observe
@@ -61,7 +63,6 @@ from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.report.pages import drift_html
 from delta_engine.state.audits import Audit
-from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command, new_id, utc_now
 from delta_engine.validation.rules import model_refusal, needed_by
@@ -73,17 +74,17 @@ _MOST_READS = 3
 
 
 def report_drift(
-    environment: Environment, tables: Sequence[Table], *, is_partial: bool = False
+    environment: Environment, models: Sequence[Securable], *, is_partial: bool = False
 ) -> DriftReport:
     """Report what was changed outside the engine since it was applied; changes nothing and takes no lock.
 
     Args:
-        tables: models that pass the model rules.
+        models: those that pass the model rules.
 
     Raises:
         CatalogReadError: a whole catalog cannot be read; a single table is a finding.
     """
-    models, deployment = resolved(tables), environment.deployment
+    models, deployment = resolved(models), environment.deployment
     state = deployment.peek_replayed()
     for _ in range(_MOST_READS):
         facts = _facts(environment, models, state, is_partial=is_partial)
@@ -127,8 +128,7 @@ def acceptable(
             "which the next deployment replaces",
             way_out=f"Run {command('drift --accept', project.settings.environment)} in the repository.",
         )
-    declared = {resource_key(model.qualified_name) for model in project.models}
-    declared |= {resource_key(other.qualified_name) for other in project.synced_others}
+    declared = {resource_key(model.qualified_name) for model in project.synced}
     drifted = [
         resource for resource in resources if resource.drift and resource_key(resource.model_name) in declared
     ]
@@ -137,8 +137,7 @@ def acceptable(
 
 def replaced_edits(project: Project, drifted: Sequence[ComparedResource]) -> Iterator[str]:
     """Yield a sentence for each edit of a model that accepting the drift replaces, before any sync applied it."""
-    models: list[Securable] = [*project.models, *project.others]
-    declared = {resource_key(model.qualified_name): model for model in models}
+    declared = {resource_key(model.qualified_name): model for model in project.models}
     for resource in drifted:
         model = declared.get(resource_key(resource.model_name))
         for change in edits_to_replace(model, resource) if model is not None else ():
@@ -159,17 +158,15 @@ def edit_project(
     Raises:
         InvalidModelError, RefusalGroup: the models would be refused afterwards; nothing was edited.
     """
-    models = {model.key: model for model in project.models}
-    others = {resource_key(model.qualified_name): model for model in project.others}
+    models = {resource_key(model.qualified_name): model for model in project.models}
     edits = []
     for resource in drifted:
-        key = resource.model_name.key
-        if not is_table(resource):
-            model = others[resource_key(resource.model_name)]
+        model = models[resource.model_key]
+        if isinstance(model, Table) and is_table(resource):
+            edits.append(_edit(model, resource, notify))
+        else:
             after = accepting(model, resource) if resource.observed.exists else None
             edits.append(ModelEdit(before=model, after=after))
-        elif key in models:
-            edits.append(_edit(models[key], resource, notify))
     edits = [edit for edit in edits if edit.before != edit.after]
     raise_all(_broken_models(project, edits))
     files = edit_models([edit for edit in edits if is_editable(edit)], project.settings)
@@ -181,17 +178,16 @@ def _broken_models(project: Project, edits: Sequence[ModelEdit]) -> Iterator[Inv
     """Yield why models of the whole project would be refused after edits, also models that were not selected."""
     declared = declared_models(project.settings)
     by_key = {resource_key(edit.before.qualified_name): edit for edit in edits}
-    models = [*_after(declared.tables, by_key)]
-    others = [model for model in declared.models if not isinstance(model, Table)]
+    models = [*_after(declared.models, by_key)]
     gone = {
         edit.before.key: edit
         for edit in edits
         if isinstance(edit.before, Table) and (edit.after is None or edit.after.key != edit.before.key)
     }
-    dangling = [*_dangling_keys(project, models, gone)]
+    dangling = [*_dangling_keys(project, of_kind(Table, models), gone)]
     yield from dangling
     if not dangling:
-        for refusal in project.violations([*resolved(models), *_after(others, by_key)]):
+        for refusal in project.violations(resolved(models)):
             yield InvalidModelError(
                 f"the drift cannot be accepted, because afterwards {refusal.reason}",
                 table=refusal.table,
@@ -235,14 +231,14 @@ def _dangling_keys(
 
 
 def _facts(
-    environment: Environment, tables: Sequence[Table], state: DeploymentState | None, *, is_partial: bool
+    environment: Environment, models: Sequence[Securable], state: DeploymentState | None, *, is_partial: bool
 ) -> DriftFacts:
     basis = observe(
         environment,
-        tables,
+        models,
         state,
         is_partial=is_partial,
-        others=_others_of(environment, tables, declared_by(model_records(state))) if is_partial else None,
+        besides=_applied_schemas(models, declared_by(model_records(state))) if is_partial else (),
         tolerates_unreadable=True,
     )
     models, observed = basis.models, basis.observed
@@ -250,7 +246,7 @@ def _facts(
     drifted = detected_drift(environment, basis.compared.values(), observed, models, now=now)
     managed = {
         *map(resource_key, environment.own_tables),
-        *(resource_key(model.qualified_name) for model in (*models, *environment.others)),
+        *(resource_key(model.qualified_name) for model in models),
         *declared_by(model_records(basis.state)),
     }
     return DriftFacts(
@@ -260,13 +256,12 @@ def _facts(
         is_partial=is_partial,
         state=basis.state,
         observed=observed,
-        records=with_taken_renames(basis.records, taken_renames(models, drifted)),
+        records=with_taken_renames(basis.records, taken_renames(basis.tables, drifted)),
         drifted=drifted,
         unreadable=detector.unreadable(basis.unreadable, now=now),
         unmanaged=()
         if is_partial
-        else detector.unmanaged(observed, managed, _others_in(environment, observed), now=now),
-        others=environment.others,
+        else detector.unmanaged(observed, managed, _others_in(environment, models, observed), now=now),
         policy=environment.drift_policy,
         plan_policy=environment.planner.policy,
         model_patterns=environment.model_patterns,
@@ -322,7 +317,7 @@ def _hidden_texts(resources: Iterable[ComparedResource]) -> Iterator[str]:
 
 def _reversal(environment: Environment, facts: DriftFacts) -> PlannedRevert:
     """Plan a revert of declared securables, without those for which it would be refused."""
-    declared = {resource_key(model.qualified_name) for model in (*facts.models, *facts.others)}
+    declared = {resource_key(model.qualified_name) for model in facts.models}
     left = [
         drifted
         for drifted in facts.drifted
@@ -363,20 +358,17 @@ def _violations(
     return tuple(environment.validator.under(policy).plan_violations(plan))
 
 
-def _others_of(
-    environment: Environment, tables: Sequence[Table], applied: Mapping[str, Any]
-) -> tuple[Other, ...]:
-    """Return the selected functions and policies, and the schemas of tables that were applied."""
-    keys = sorted({resource_key(parent) for table in tables for parent in table.qualified_name.parents})
-    selected = (model for model in environment.others if model.qualified_name.is_selectable)
-    return (*selected, *(applied[key] for key in keys if key in applied))
+def _applied_schemas(models: Sequence[Securable], applied: Mapping[str, Any]) -> tuple[Schema, ...]:
+    """Return the schemas of tables as they were applied last."""
+    parents = {parent for table in of_kind(Table, models) for parent in table.qualified_name.parents}
+    return tuple(applied[key] for key in sorted(map(resource_key, parents)) if key in applied)
 
 
-def _others_in(environment: Environment, observed: CatalogState) -> Mapping[SecurableName, Audit]:
+def _others_in(
+    environment: Environment, models: Sequence[Securable], observed: CatalogState
+) -> Mapping[SecurableName, Audit]:
     """Return creation and last change of what is in the project's schemas and scopes, but of tables."""
-    scopes = {
-        (model.scope.kind, model.scope.key) for model in environment.others if isinstance(model, AbacPolicy)
-    }
+    scopes = {(policy.scope.kind, policy.scope.key) for policy in of_kind(AbacPolicy, models)}
     others: dict[SecurableName, Audit] = {
         FunctionName(*key.split(".")): state.audit
         for key, state in observed.functions.items()

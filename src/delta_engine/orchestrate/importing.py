@@ -176,7 +176,7 @@ def _view_of(backend: Backend, name: QualifiedName) -> View | None:
     """Return the model of a view; None if there is none whose query you may see."""
     view = ViewName(*name.parts)
     try:
-        state = direct_snapshot_by(backend.reader, [], [bare_view(view)]).views.get(view.key)
+        state = direct_snapshot_by(backend.reader, [bare_view(view)]).views.get(view.key)
     except CatalogReadError:
         return None
     return as_plain_model(view, state) if state and state.query else None
@@ -438,13 +438,14 @@ def _shown(names: Iterable[str]) -> str:
 
 def _read(backend: Backend, targets: Targets) -> tuple[CatalogState, tuple[RefusedError, ...]]:
     """Return a snapshot, and why other tables cannot be read."""
-    names, schemas = targets.names, [Schema(*name.parts) for name in _bare_scopes(targets)]
-    if not names and not schemas:
+    schemas = (Schema(*name.parts) for name in _bare_scopes(targets))
+    models: list[Table | Schema] = [*map(bare_model, targets.names), *schemas]
+    if not models:
         return CatalogState(tables={}), ()
-    catalog_state, unreadable = readable_snapshot(backend.reader, list(map(bare_model, names)), schemas)
-    if not targets.is_whole and not unreadable and not _exists(catalog_state, names[0]):
+    catalog_state, unreadable = readable_snapshot(backend.reader, models)
+    if not targets.is_whole and not unreadable and not _exists(catalog_state, targets.names[0]):
         raise InvalidCommandError(
-            f"{names[0]} does not exist, or you may not see it",
+            f"{targets.names[0]} does not exist, or you may not see it",
             way_out="Correct the name, or ask for SELECT on it.",
         )
     return catalog_state, unreadable

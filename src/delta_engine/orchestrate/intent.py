@@ -11,9 +11,8 @@ from delta_engine.actions.policy import Policy
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.compile.planner import TablePlanner, while_renaming
 from delta_engine.compile.restoring import before_restores, with_restores, with_returns
-from delta_engine.models import QualifiedName, Securable, SecurableName, Table
+from delta_engine.models import QualifiedName, Securable, SecurableName, Table, of_kind
 from delta_engine.ownership.recorded import Recorded
-from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import CatalogState
 from delta_engine.validation.relations import checked_plan
 
@@ -25,26 +24,24 @@ class Undo:
     Args:
         run: the run's id.
         title: names the run in messages.
-        models: the tables as they were declared. Columns that the run renamed name their present names.
-        baselines: the same with the unmanaged parts of then.
+        models: what was declared. Columns that the run renamed name their present names.
+        baselines: the same, tables with the unmanaged parts of then.
         former: the records from before the run, by `QualifiedName.key`.
         restores: the tables that only RESTORE brings back.
         restored: the keys of these tables, and of those that an undo that did not finish has restored.
         returns: the tables that UNSET MANAGED returns to their former location.
         created: what the run created, and the undo drops.
-        others: the schemas, functions and policies as they were declared.
     """
 
     run: str
     title: str = ""
-    models: tuple[Table, ...] = ()
-    baselines: tuple[Table, ...] = ()
+    models: tuple[Securable, ...] = ()
+    baselines: tuple[Securable, ...] = ()
     former: Mapping[str, Recorded[Table]] = field(default_factory=dict)
     restores: Mapping[QualifiedName, RestoreTable] = field(default_factory=dict)
     restored: frozenset[str] = frozenset()
     returns: tuple[QualifiedName, ...] = ()
     created: tuple[Securable, ...] = ()
-    others: tuple[Other, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +50,7 @@ class Intent:
 
     Args:
         planner: with the policy of the run.
-        tables: what the tables become: the models with ignored drift, or the baselines that a revert restores.
-        others: what the schemas, functions and policies become.
+        models: what securables become: the models with ignored drift, or the baselines that a revert restores.
         records: of all, as `TablePlanner.plan` takes them.
         removed: as `TablePlanner.plan` takes it.
         undo: what is to be undone; None for a run of the models as they are.
@@ -62,17 +58,16 @@ class Intent:
     """
 
     planner: TablePlanner
-    tables: tuple[Table, ...]
-    others: tuple[Other, ...] = ()
+    models: tuple[Securable, ...]
     records: Mapping[str, Recorded[Any]] = field(default_factory=dict)
     removed: Mapping[SecurableName, int | None] = field(default_factory=dict)
     undo: Undo | None = None
     is_revert: bool = False
 
     @property
-    def models(self) -> tuple[Securable, ...]:
-        """What all securables become."""
-        return (*self.tables, *self.others)
+    def tables(self) -> tuple[Table, ...]:
+        """What the tables become."""
+        return tuple(of_kind(Table, self.models))
 
     @property
     def policy(self) -> Policy:
@@ -88,9 +83,9 @@ class Intent:
         return checked_plan(self.tables, observed, lambda: self._plan(observed, under_way))
 
     def _plan(self, observed: CatalogState, under_way: AlignTable | None) -> TablePlan:
-        tables, undo = self.tables, self.undo
+        undo = self.undo
         plan = self.planner.plan(
-            (*(before_restores(tables, observed, undo.restores) if undo else tables), *self.others),
+            before_restores(self.models, observed, undo.restores) if undo else self.models,
             observed,
             while_renaming(self.records, under_way) if under_way else self.records,
             {name: rows for name, rows in self.removed.items() if not _is_gone(name, observed)},

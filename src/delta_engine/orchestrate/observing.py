@@ -26,7 +26,7 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.status import synchronize, with_settled_creations
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.models import QualifiedName, Table, View, labelled
+from delta_engine.models import QualifiedName, Securable, Table, View, labelled, of_kind
 from delta_engine.models.constraints import resolved, tables_of_open_keys
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, OpenRun
 from delta_engine.orchestrate.undeclared_tables import (
@@ -34,10 +34,7 @@ from delta_engine.orchestrate.undeclared_tables import (
     undeclared_tables,
 )
 from delta_engine.ownership.recorded import resource_key
-from delta_engine.state.catalog_reader import (
-    Other,
-    with_tables_read,
-)
+from delta_engine.state.catalog_reader import with_tables_read
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.view_states import ABSENT_VIEW
 from delta_engine.telemetry.context import utc_now
@@ -45,47 +42,44 @@ from delta_engine.telemetry.context import utc_now
 
 def observe(
     environment: Environment,
-    tables: Sequence[Table],
+    models: Sequence[Securable],
     state: DeploymentState | None,
     *,
     is_partial: bool,
-    others: Sequence[Other] | None = None,
+    besides: Sequence[Securable] = (),
     tolerates_unreadable: bool = False,
 ) -> Observation:
-    """Read the tables of models and the recorded ones that no model declares, and compare the records with them.
+    """Read what is declared and what is recorded and no longer declared, and compare the records with that.
 
     Args:
-        others: the schemas, functions and policies to read; by default the declared ones.
+        besides: recorded models, to be read and compared like declared ones.
         tolerates_unreadable: whether an unreadable declared table is left out of the snapshot, not raised.
 
     Raises:
         CatalogReadError, RefusalGroup: a catalog or a declared table cannot be read.
     """
-    models = without_done_renames(resolved(tables), state)
+    models = without_done_renames(resolved(models), state)
+    besides = without_done_renames(besides, state)
     recorded = last_models(model_records(state)).values()
-    undeclared = undeclared_tables(environment, models, recorded, is_partial=is_partial)
-    declared = without_done_renames(environment.others if others is None else others, state)
-    retired = () if is_partial else undeclared_others(declared, state)
+    undeclared = undeclared_tables(environment, of_kind(Table, models), recorded, is_partial=is_partial)
+    retired: list[Securable] = [*undeclared]
+    if not is_partial:
+        retired += undeclared_others((*models, *besides), state)
     reading = read_catalog(
         environment.reader,
-        with_recorded_grants(models, state),
-        with_recorded_grants(undeclared, state),
-        with_recorded_grants(declared, state),
+        with_recorded_grants((*models, *besides), state),
         with_recorded_grants(retired, state),
         tolerates_unreadable=tolerates_unreadable,
     )
     observed = with_recorded_tags(environment.without_others(reading.observed), state)
     if tolerates_unreadable:
         unread = {refusal.securable for refusal in reading.unreadable}
-        views = [
-            model
-            for model in declared
-            if isinstance(model, View) and labelled(model.qualified_name) in unread
-        ]
+        views = (view for view in of_kind(View, models) if labelled(view.qualified_name) in unread)
         observed = _without_replaced(environment, observed, views)
     models, observed = with_referenced_keys(environment, models, observed)
-    settled = state and with_settled_renames(state, (*models, *declared), observed)
-    left = [model.qualified_name for model in (*undeclared, *retired)]
+    declared = (*models, *besides)
+    settled = state and with_settled_renames(state, declared, observed)
+    left = [model.qualified_name for model in retired]
     settled = settled and with_settled_creations(settled, left, observed, environment.planner.policy)
     records = model_records(settled)
     names = (table.qualified_name for table in undeclared)
@@ -95,8 +89,8 @@ def observe(
         observed=_as_others(observed, attempted),
         loaded=state,
         state=settled,
-        records=under_new_names(records, (*models, *declared), observed),
-        compared=compared(settled, observed, environment.planner.policy, (*models, *declared)),
+        records=under_new_names(records, declared, observed),
+        compared=compared(settled, observed, environment.planner.policy, declared),
         is_partial=is_partial,
         unreadable=tuple(
             refusal for refusal in reading.unreadable if (refusal.table or "").lower() not in attempted
@@ -134,8 +128,8 @@ def _as_others(observed: CatalogState, names: Mapping[str, QualifiedName]) -> Ca
 
 
 def with_referenced_keys(
-    environment: Environment, models: tuple[Table, ...], observed: CatalogState
-) -> tuple[tuple[Table, ...], CatalogState]:
+    environment: Environment, models: tuple[Securable, ...], observed: CatalogState
+) -> tuple[tuple[Securable, ...], CatalogState]:
     """Return models whose foreign keys have the columns of primary keys that only the catalog knows.
 
     A key whose table is not readable stays as it is.
@@ -163,13 +157,13 @@ def with_statuses(basis: Observation) -> Observation:
 
 
 def observe_locked(
-    run: OpenRun, tables: Sequence[Table], *, is_partial: bool, tolerates_unreadable: bool = False
+    run: OpenRun, models: Sequence[Securable], *, is_partial: bool, tolerates_unreadable: bool = False
 ) -> Observation:
-    """Read the tables and record the statuses that are found; arguments as of `observe`."""
+    """Observe, and record the statuses that are found; arguments as of `observe`."""
     basis = with_statuses(
         observe(
             run.environment,
-            tables,
+            models,
             run.loaded,
             is_partial=is_partial,
             tolerates_unreadable=tolerates_unreadable,
@@ -182,9 +176,11 @@ def observe_locked(
     return basis
 
 
-def record_statuses(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> DeploymentState:
+def record_statuses(
+    run: OpenRun, models: Sequence[Securable], *, is_partial: bool = False
+) -> DeploymentState:
     """Record and date what the catalog shows of everything that was applied; changes nothing in the catalog."""
-    observe_locked(run, tables, is_partial=is_partial)
+    observe_locked(run, models, is_partial=is_partial)
     run.recorder.save(is_forced=True)
     return run.recorder.state
 
@@ -203,13 +199,13 @@ def detected_drift(
     environment: Environment,
     records: Iterable[ComparedResource],
     observed: CatalogState,
-    models: Iterable[Table],
+    models: Iterable[Securable],
     *,
     now: datetime,
 ) -> tuple[ComparedResource, ...]:
     """Return the drift with its authors, and whether missing schemas and tables of models are renamed or hidden."""
     records, detector = [*records], drift_detector(environment)
-    declared = {resource_key(model.qualified_name) for model in (*models, *environment.others)}
+    declared = {resource_key(model.qualified_name) for model in models}
     drifted = detector.detect(records, now=now)
     missing = [record for record in records if not record.observed.exists and record.model_key in declared]
     if missing:

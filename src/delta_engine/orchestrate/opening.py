@@ -150,7 +150,6 @@ def open_environment(
             runner, addressing, backend.capabilities, parallelism=settings.parallelism
         ),
         planner=TablePlanner(settings.policy, backend.capabilities),
-        others=project.synced_others,
         validator=PlanValidator(
             settings.policy,
             model_rules=(),  # `load_project` has applied them

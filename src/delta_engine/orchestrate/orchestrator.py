@@ -17,7 +17,7 @@ from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.drift.status import is_accepted_deletion
 from delta_engine.errors import raise_all
 from delta_engine.execute.outcomes import TableOutcome
-from delta_engine.models import Table
+from delta_engine.models import Securable
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import detected_drift, observe_locked
@@ -43,7 +43,7 @@ class Orchestrator(Environment):
 
     __slots__ = ()
 
-    def sync_tables(self, tables: Sequence[Table]) -> tuple[TableOutcome, ...]:
+    def sync_tables(self, models: Sequence[Securable]) -> tuple[TableOutcome, ...]:
         """Bring the catalog to the models; return the outcome of each table that needed a change.
 
         Raises:
@@ -56,46 +56,46 @@ class Orchestrator(Environment):
             ApplyFailedError: some tables failed; all others were applied. One kind of it, `UnrecordedApplyError`,
                 says that the result could not be recorded.
         """
-        self.validator.validate_models(tables)
+        self.validator.validate_models(models)
         with open_run(self, "sync") as run:
-            planned = plan_sync(run, tables)
+            planned = plan_sync(run, models)
             for refusal in planned.refusals:
                 raise refusal
             return apply_planned(run, planned).result()
 
-    def plan_tables(self, tables: Sequence[Table]) -> TablePlan:
+    def plan_tables(self, models: Sequence[Securable]) -> TablePlan:
         """Return what has to be done, without the verdict of the plan rules; changes nothing and takes no lock.
 
         Raises:
             InvalidModelError, CatalogReadError: as `sync_tables` does.
             RefusalGroup: several of them; unlike `sync_tables`, all are collected.
         """
-        raise_all(self.validator.model_violations(tables))
-        return plan_unlocked(self, tables).plan
+        raise_all(self.validator.model_violations(models))
+        return plan_unlocked(self, models).plan
 
 
 def sync(
-    environment: Environment, tables: Sequence[Table], view: RunView, *, is_partial: bool = False
+    environment: Environment, models: Sequence[Securable], view: RunView, *, is_partial: bool = False
 ) -> RunReport:
     """Bring the catalog to the models: lock, plan, show, ask, apply, record; raises as `Orchestrator.sync_tables`.
 
     Args:
-        tables: models that pass the model rules, as those of a project do.
-        is_partial: whether other models were left out; then only these tables are read.
+        models: those that pass the model rules, as those of a project do.
+        is_partial: whether other models were left out; then only these are read.
     """
     with open_run(environment, "sync", view.notify) as run:
         with view.reading():
-            planned = plan_sync(run, tables, is_partial=is_partial)
+            planned = plan_sync(run, models, is_partial=is_partial)
         return _carry_out(run, planned, view)
 
 
 def revert(
-    environment: Environment, tables: Sequence[Table], view: RunView, *, is_partial: bool = False
+    environment: Environment, models: Sequence[Securable], view: RunView, *, is_partial: bool = False
 ) -> RunReport:
     """Bring drifted securables back to what was applied last."""
     with open_run(environment, "drift --revert", view.notify) as run:
         with view.reading():
-            planned = plan_revert(run, tables, is_partial=is_partial)
+            planned = plan_revert(run, models, is_partial=is_partial)
         return _carry_out(run, planned, view)
 
 
@@ -130,7 +130,7 @@ def apply_file(
             if file.options.undoes:
                 draft = _recorded_plan(run, draft_undo(run.environment, run.loaded, file.options))
             else:
-                draft = _drafted_sync(run, project.models, is_partial=project.is_partial)
+                draft = _drafted_sync(run, project.synced, is_partial=project.is_partial)
             require_fresh(file, path, project, run, draft)  # before tables are asked
             planned = _judged(run, draft)
         return _carry_out(run, planned, view, file)
@@ -142,25 +142,25 @@ def record_accepted(run: OpenRun, drifted: Sequence[ComparedResource]) -> None:
     run.recorder.save()
 
 
-def plan_sync(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> PlannedRun:
+def plan_sync(run: OpenRun, models: Sequence[Securable], *, is_partial: bool = False) -> PlannedRun:
     """Read the catalog, record the statuses that it shows, and return what has to be done.
 
     Args:
-        tables: models that pass the model rules.
+        models: those that pass the model rules.
 
     Raises:
         InvalidModelError, CatalogReadError, RefusalGroup: models do not fit what exists, or tables cannot be read.
     """
-    return _judged(run, _drafted_sync(run, tables, is_partial=is_partial))
+    return _judged(run, _drafted_sync(run, models, is_partial=is_partial))
 
 
-def plan_revert(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False) -> PlannedRun:
+def plan_revert(run: OpenRun, models: Sequence[Securable], *, is_partial: bool = False) -> PlannedRun:
     """Return what brings the declared securables that drifted back to what was applied to them last.
 
     Without those that may be hidden, of which it warns, unless the tables were selected.
     """
-    declared = {resource_key(model.qualified_name) for model in (*tables, *run.environment.others)}
-    basis, resources = _detected(run, tables, is_partial=is_partial)
+    declared = {resource_key(model.qualified_name) for model in models}
+    basis, resources = _detected(run, models, is_partial=is_partial)
     drifted = [
         resource for resource in resources if resource.drift and resource_key(resource.model_name) in declared
     ]
@@ -170,7 +170,7 @@ def plan_revert(run: OpenRun, tables: Sequence[Table], *, is_partial: bool = Fal
 
 
 def find_drift(
-    run: OpenRun, tables: Sequence[Table], *, is_partial: bool = False
+    run: OpenRun, models: Sequence[Securable], *, is_partial: bool = False
 ) -> tuple[ComparedResource, ...]:
     """Return the securables that differ from what was applied, with the authors of the changes.
 
@@ -179,7 +179,7 @@ def find_drift(
     Raises:
         CatalogReadError, RefusalGroup: something else that is declared cannot be read.
     """
-    basis, resources = _detected(run, tables, is_partial=is_partial, tolerates_unreadable=True)
+    basis, resources = _detected(run, models, is_partial=is_partial, tolerates_unreadable=True)
     deleted = {f"view {key}" for key, state in basis.observed.views.items() if not state.exists}
     raise_all(refusal for refusal in basis.unreadable if (refusal.securable or "").lower() not in deleted)
     return resources
@@ -203,9 +203,9 @@ def _carry_out(
 
 
 def _detected(
-    run: OpenRun, tables: Sequence[Table], *, is_partial: bool, tolerates_unreadable: bool = False
+    run: OpenRun, models: Sequence[Securable], *, is_partial: bool, tolerates_unreadable: bool = False
 ) -> tuple[Observation, tuple[ComparedResource, ...]]:
-    basis = observe_locked(run, tables, is_partial=is_partial, tolerates_unreadable=tolerates_unreadable)
+    basis = observe_locked(run, models, is_partial=is_partial, tolerates_unreadable=tolerates_unreadable)
     resources = detected_drift(
         run.environment, basis.compared.values(), basis.observed, basis.models, now=utc_now()
     )
@@ -221,8 +221,8 @@ def _recorded_plan(run: OpenRun, planned: PlannedRun) -> PlannedRun:
     return planned
 
 
-def _drafted_sync(run: OpenRun, tables: Sequence[Table], *, is_partial: bool) -> PlannedRun:
-    basis = observe_locked(run, tables, is_partial=is_partial)
+def _drafted_sync(run: OpenRun, models: Sequence[Securable], *, is_partial: bool) -> PlannedRun:
+    basis = observe_locked(run, models, is_partial=is_partial)
     draft = draft_sync(run.environment, basis)
     if not is_partial:
         _forget_deleted(run, basis)
@@ -240,7 +240,6 @@ def _forget_deleted(run: OpenRun, basis: Observation) -> None:
     """Remove the records of undeclared resources that are gone: this engine dropped them, or it was accepted."""
     planner, resources = run.environment.planner, run.recorder.resources
     declared = {resource_key(model.qualified_name) for model in basis.models}
-    declared |= {resource_key(other.qualified_name) for other in run.environment.others}
     for key, record in list(resources.items()):
         state = basis.observed.of(record.name)
         if key in declared or (state is not None and state.exists):

@@ -18,12 +18,7 @@ from delta_engine.deployment.recorded_models import (
     undeclared_others,
 )
 from delta_engine.drift.comparison import may_be_renamed
-from delta_engine.drift.drifted_resources import (
-    ComparedResource,
-    DriftRefusal,
-    drifted_others,
-    drifted_tables,
-)
+from delta_engine.drift.drifted_resources import ComparedResource, DriftRefusal, drifted_tables
 from delta_engine.drift.handling import (
     OverwrittenDrift,
     overwritten_drift,
@@ -31,12 +26,11 @@ from delta_engine.drift.handling import (
     restored,
     undone_drift,
     with_ignored_drift,
-    without_ignored_deletions,
 )
 from delta_engine.drift.renames import irreversible, taken_renames, with_taken_renames
 from delta_engine.drift.status import has_accepted_replacement
 from delta_engine.errors import raise_all
-from delta_engine.models import AbacPolicy, QualifiedName, Table, View
+from delta_engine.models import AbacPolicy, QualifiedName, Securable, Table, View, of_kind
 from delta_engine.models.constraints import referenced_tables
 from delta_engine.orchestrate.intent import Intent
 from delta_engine.orchestrate.judging import judged
@@ -66,7 +60,7 @@ _MOST_ASKED: Final = 100
 
 def plan_unlocked(
     environment: Environment,
-    tables: Sequence[Table],
+    models: Sequence[Securable],
     *,
     is_partial: bool = False,
     allow_cached: bool = True,
@@ -74,35 +68,35 @@ def plan_unlocked(
     """Return what a sync would do and why it would be refused; changes nothing and takes no lock.
 
     Args:
-        tables: models that pass the model rules, as those of a project do.
+        models: those that pass the model rules, as those of a project do.
         allow_cached: whether a recent copy of the deployment state will do.
 
     Raises:
         InvalidModelError, CatalogReadError, RefusalGroup: models do not fit what exists, or tables cannot be read.
     """
     return judged(
-        environment, draft_unlocked(environment, tables, is_partial=is_partial, allow_cached=allow_cached)
+        environment, draft_unlocked(environment, models, is_partial=is_partial, allow_cached=allow_cached)
     )
 
 
 def draft_unlocked(
-    environment: Environment, tables: Sequence[Table], *, is_partial: bool, allow_cached: bool
+    environment: Environment, models: Sequence[Securable], *, is_partial: bool, allow_cached: bool
 ) -> PlannedRun:
     """Return what `plan_unlocked` judges, with the refusals of drift alone; arguments and errors as there."""
     state = environment.deployment.peek_replayed(allow_cached=allow_cached)
-    draft = _draft(environment, tables, state, is_partial=is_partial)
+    draft = _draft(environment, models, state, is_partial=is_partial)
     # an outdated copy makes the engine's own last run look like drift
     if (draft.refusals or draft.meets_drift) and allow_cached:
         current = environment.deployment.peek_replayed()
         if current != state:
-            draft = _draft(environment, tables, current, is_partial=is_partial)
+            draft = _draft(environment, models, current, is_partial=is_partial)
     return draft
 
 
 def _draft(
-    environment: Environment, tables: Sequence[Table], state: DeploymentState | None, *, is_partial: bool
+    environment: Environment, models: Sequence[Securable], state: DeploymentState | None, *, is_partial: bool
 ) -> PlannedRun:
-    basis = observe(environment, tables, state, is_partial=is_partial)
+    basis = observe(environment, models, state, is_partial=is_partial)
     return draft_sync(environment, with_statuses(basis))
 
 
@@ -112,7 +106,7 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
     Raises:
         InvalidModelError, RefusalGroup: models do not fit what exists.
     """
-    raise_all(partial_model_violations(basis.models, basis.observed))
+    raise_all(partial_model_violations(basis.tables, basis.observed))
     now = utc_now()
     drifted = drift_detector(environment, is_thorough=False).detect(basis.compared.values(), now=now)
     draft = _with_undone(environment, _planned(environment, basis, drifted, basis.observed), drifted)
@@ -136,17 +130,14 @@ def _planned(
     environment: Environment, basis: Observation, drifted: Sequence[ComparedResource], snapshot: CatalogState
 ) -> PlannedRun:
     planner, undo = environment.planner, basis.undo
-    records = with_taken_renames(basis.records, taken_renames(basis.models, drifted))
-    named = {
-        resource_key(model.qualified_name) for model in (*environment.others, *(undo.created if undo else ()))
-    }
+    records = with_taken_renames(basis.records, taken_renames(basis.tables, drifted))
+    named = {resource_key(model.qualified_name) for model in (*basis.models, *(undo.created if undo else ()))}
     known = records
     if basis.is_partial:  # the rest is not known to be undeclared
         known = {key: record for key, record in records.items() if is_of_table(record) or key in named}
     intent = Intent(
         planner=planner,
-        tables=with_ignored_drift((undo and undo.baselines) or basis.models, drifted, planner.policy),
-        others=with_ignored_drift(environment.others, drifted, planner.policy),
+        models=with_ignored_drift(undo.baselines if undo else basis.models, drifted, planner.policy),
         records=known,
         removed=rows_to_drop(environment, basis, declared_by(records).values()),
         undo=undo,
@@ -162,7 +153,7 @@ def _planned(
         fresh = read_again(environment.reader, moved, snapshot)
         snapshot, observed = snapshot.with_tables(fresh), observed.with_tables(fresh)
         plan = intent.plan(snapshot)
-    snapshot, unread = _with_policies_on_tables(environment, plan, snapshot)
+    snapshot, unread = _with_policies_on_tables(environment, basis.models, plan, snapshot)
     return PlannedRun(
         plan=plan,
         compiled=environment.compiled(plan),
@@ -174,7 +165,6 @@ def _planned(
         ),
         models=basis.models,
         intent=intent,
-        others=without_ignored_deletions(environment.others, drifted),
         snapshot=snapshot,
     )
 
@@ -193,7 +183,7 @@ def _with_undone(
     environment: Environment, planned: PlannedRun, drifted: Sequence[ComparedResource]
 ) -> PlannedRun:
     """Return a planned run with the drift that its plan undoes, and why drift refuses it."""
-    overwritten = tuple(overwritten_drift(planned.plan, [*environment.others, *planned.models], drifted))
+    overwritten = tuple(overwritten_drift(planned.plan, planned.models, drifted))
     return replace(
         planned,
         drifted=tuple(drifted),
@@ -207,7 +197,7 @@ def draft_revert(
 ) -> PlannedRun:
     """Return the plan that brings drifted securables back to what was applied last, under recorded names."""
     recorded = [replace(resource, model_name=resource.name) for resource in drifted]
-    changed, others = drifted_tables(recorded), drifted_others(recorded)
+    changed = drifted_tables(recorded)
     observed = replace(
         basis.observed,
         tables={**basis.observed.tables, **{resource.name.key: resource.observed for resource in changed}},
@@ -215,23 +205,21 @@ def draft_revert(
     planner = environment.planner.for_reverts()
     intent = Intent(
         planner=planner,
-        tables=tuple(restored(resource, planner.policy) for resource in changed),
-        others=tuple(restored(other, planner.policy) for other in others),
+        models=tuple(restored(resource, planner.policy) for resource in recorded),
         is_revert=True,
     )
     snapshot, warnings = _with_files(environment, intent, observed)
     plan = intent.plan(snapshot)
-    snapshot, unread = _with_policies_on_tables(environment, plan, snapshot)
+    snapshot, unread = _with_policies_on_tables(environment, basis.models, plan, snapshot)
     return PlannedRun(
         plan=plan,
         compiled=environment.compiled(plan),
         basis=replace(basis, observed=observed, warnings=_together(basis.warnings, (*warnings, *unread))),
-        models=tuple(table.declared for table in changed),
+        models=tuple(resource.declared for resource in recorded),
         intent=intent,
-        others=tuple(other.declared for other in others),
         snapshot=snapshot,
         refusals=tuple(irreversible(intent.tables, changed)),
-        undone=undone_drift(overwritten_drift(plan, [*intent.others, *intent.tables], recorded)),
+        undone=undone_drift(overwritten_drift(plan, intent.models, recorded)),
     )
 
 
@@ -261,32 +249,29 @@ def _with_recorded(
 
     Some policies may reach what a partial run changes, and the views read it.
     """
-    recorded = undeclared_others(intent.others, state)
-    policies = [model for model in recorded if isinstance(model, AbacPolicy)]
+    recorded = undeclared_others(intent.models, state)
+    policies = of_kind(AbacPolicy, recorded)
     if policies:
-        read = snapshot_by(environment.reader, (), policies)
+        read = snapshot_by(environment.reader, policies)
         observed = replace(observed, policies={**read.policies, **observed.policies})
-    names = {model.key for model in intent.tables} | {name.key for name in intent.removed}
-    names |= {name.key for model in (*intent.tables, *intent.others) for name in former_names(model)}
-    views = readers_of(
-        names | {model.key for model in intent.others},
-        (model for model in recorded if isinstance(model, View)),
-    )
+    names = {model.key for model in intent.models} | {name.key for name in intent.removed}
+    names |= {name.key for model in intent.models for name in former_names(model)}
+    views = readers_of(names, of_kind(View, recorded))
     if views:
-        shown = readable_snapshot(environment.reader, (), views)[0].views
+        shown = readable_snapshot(environment.reader, views)[0].views
         shown = with_recorded_queries(shown, state.resources if state else {})
         observed = replace(observed, views={**shown, **observed.views})
     return observed
 
 
 def _with_policies_on_tables(
-    environment: Environment, plan: TablePlan, observed: CatalogState
+    environment: Environment, models: Sequence[Securable], plan: TablePlan, observed: CatalogState
 ) -> tuple[CatalogState, tuple[str, ...]]:
     """Return a snapshot with the policies on the single tables whose protection a plan changes, and what is unread.
 
     Filters and masks of others may meet those of the plan there. Policies of schemas and catalogs are read anyway.
     """
-    read = {other.scope.key for other in environment.others if isinstance(other, AbacPolicy)}
+    read = {policy.scope.key for policy in of_kind(AbacPolicy, models)}
     reached = [name for name in newly_protected(plan, observed) if name.key not in read]
     asked, left = reached[:_MOST_ASKED], len(reached) - _MOST_ASKED
     observed, unreadable = with_policies_on(environment.reader, observed, asked)

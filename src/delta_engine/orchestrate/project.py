@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from delta_engine.actions.policy import Allowance, Policy, Removed, matches_any
 from delta_engine.aspects import KINDS, kind_of
@@ -28,9 +28,9 @@ from delta_engine.errors import (
     raise_all,
     unknown,
 )
-from delta_engine.models import Securable, SecurableName, Table
+from delta_engine.models import Securable, SecurableName, Table, of_kind
 from delta_engine.models.constraints import resolved
-from delta_engine.state.catalog_reader import Other, former_names
+from delta_engine.state.catalog_reader import former_names
 from delta_engine.telemetry.context import spoken
 from delta_engine.telemetry.garbage import no_garbage_collection
 from delta_engine.validation.capability_rules import (
@@ -46,8 +46,6 @@ from delta_engine.validation.validator import PlanValidator, RuleSet, add_user_r
 if TYPE_CHECKING:
     from delta_engine.plan_files.document import ChangedTables
 
-_Model = TypeVar("_Model", bound=Other)
-
 _CAPABILITIES: Final[Mapping[BackendType, Capabilities]] = {
     BackendType.DATABRICKS: DATABRICKS_SPARK,
     BackendType.WAREHOUSE: DATABRICKS,
@@ -62,9 +60,8 @@ class Project:
     """The settings and models of one environment, checked; nothing is read from the platform yet.
 
     Args:
-        models: the selected models.
+        models: the selected models, tables first, and the schemas; if only some are selected, those of their tables.
         rules: the engine's own and the project's.
-        others: the selected models of other kinds, and the schemas; if only some are selected, those of their tables.
         is_partial: whether models were left out.
         removed: the keys of the tables that a selection includes although no model declares them any more.
         declared_names: the keys of all declared tables, selected or not, and of their former names.
@@ -73,9 +70,8 @@ class Project:
     """
 
     settings: Settings
-    models: tuple[Table, ...]
+    models: tuple[Securable, ...]
     rules: RuleSet
-    others: tuple[Other, ...] = ()
     is_partial: bool = False
     removed: frozenset[str] = frozenset()
     declared_names: frozenset[str] = frozenset()
@@ -83,19 +79,19 @@ class Project:
     bodies: frozenset[Path] = frozenset()
 
     @property
-    def selectable(self) -> tuple[Table | Other, ...]:
-        """The selected models, without schemas."""
-        return (*self.models, *(model for model in self.others if model.qualified_name.is_selectable))
+    def tables(self) -> tuple[Table, ...]:
+        """The selected tables."""
+        return tuple(of_kind(Table, self.models))
 
     @property
-    def synced_others(self) -> tuple[Other, ...]:
-        """The models of other kinds that a sync aligns: without schemas if only some models are selected."""
-        selectable = (model for model in self.others if model.qualified_name.is_selectable)
-        return tuple(selectable) if self.is_partial else self.others
+    def selectable(self) -> tuple[Securable, ...]:
+        """The selected models, without schemas."""
+        return tuple(model for model in self.models if model.qualified_name.is_selectable)
 
-    def others_of(self, kind: type[_Model]) -> tuple[_Model, ...]:
-        """Return the models of another kind than tables."""
-        return tuple(model for model in self.others if isinstance(model, kind))
+    @property
+    def synced(self) -> tuple[Securable, ...]:
+        """The models that a sync aligns: without schemas if only some models are selected."""
+        return self.selectable if self.is_partial else self.models
 
     @property
     def validator(self) -> PlanValidator:
@@ -137,11 +133,10 @@ def load_project(
 def narrowed(project: Project, changed: ChangedTables) -> Project:
     """Return a project with the tables that `--changed-since` chose alone."""
     keys = {name.lower() for name in changed.tables}
-    models = tuple(model for model in project.models if model.key in keys)
+    chosen = {table.qualified_name for table in project.tables if table.key in keys}
     return replace(
         project,
-        models=models,
-        others=_others_of(models, project.others),
+        models=_chosen(project.models, chosen),
         is_partial=True,
         removed=frozenset(name.lower() for name in changed.removed) - project.declared_names,
     )
@@ -163,24 +158,20 @@ def make_project(
     settings = replace(settings, policy=_widened(settings.policy, allow))
     _refuse_table_removal(settings)
     declared = declared_models(settings, declare)
-    models = resolved(declared.tables)
+    declared_tables = resolved(declared.tables)
+    others = [model for model in declared.models if not isinstance(model, Table)]
+    others.sort(key=lambda model: KINDS.index(kind_of(model)))
+    names = (name for table in declared_tables for name in (table.qualified_name, *former_names(table)))
     project = Project(
         settings=settings,
-        models=models,
+        models=(*declared_tables, *others),
         rules=load_rules(settings),
+        is_partial=not declared.is_whole,
+        declared_names=frozenset(name.key for name in names),
         contents=declared.contents,
         bodies=declared.bodies,
     )
-    others = [model for model in declared.models if not isinstance(model, Table)]
-    others.sort(key=lambda model: KINDS.index(kind_of(model)))
-    raise_all(project.violations((*models, *others), is_whole=declared.is_whole))
-    names = {model.key for model in models} | {name.key for model in models for name in former_names(model)}
-    project = replace(
-        project,
-        others=tuple(others),
-        is_partial=not declared.is_whole,
-        declared_names=frozenset(names),
-    )
+    raise_all(project.violations(project.models, is_whole=declared.is_whole))
     return selected(project, tables)
 
 
@@ -198,23 +189,16 @@ def selected(project: Project, globs: Sequence[str]) -> Project:
     }
     if not project.is_partial and len(chosen) == len(project.selectable):
         return project
-    models = tuple(model for model in project.models if model.qualified_name in chosen)
-    return replace(
-        project,
-        models=models,
-        others=_others_of(models, project.others, chosen),
-        is_partial=True,
-    )
+    return replace(project, models=_chosen(project.models, chosen), is_partial=True)
 
 
-def _others_of(
-    models: Sequence[Table], others: Sequence[Other], chosen: Collection[SecurableName] = ()
-) -> tuple[Other, ...]:
-    """Return the chosen ones of other kinds, and the schemas of the chosen tables."""
-    schemas = {parent.key for model in models for parent in model.qualified_name.parents}
-    names = ((other, other.qualified_name) for other in others)
+def _chosen(models: Sequence[Securable], chosen: Collection[SecurableName]) -> tuple[Securable, ...]:
+    """Return the chosen models, and the schemas of the chosen tables."""
+    tables = (model.qualified_name for model in of_kind(Table, models))
+    schemas = {parent.key for name in tables if name in chosen for parent in name.parents}
+    names = ((model, model.qualified_name) for model in models)
     return tuple(
-        other for other, name in names if (name in chosen if name.is_selectable else name.key in schemas)
+        model for model, name in names if (name in chosen if name.is_selectable else name.key in schemas)
     )
 
 

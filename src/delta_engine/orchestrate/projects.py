@@ -90,7 +90,7 @@ def _conflicts(project: Project, other: Project) -> Iterator[RefusedError]:
             location=project.settings.locate(("state_backend",)),
             way_out="Give each project a state_backend of its own.",
         )
-    catalogs = sorted({model.catalog_name.lower() for model in (*project.models, *other.models)})
+    catalogs = sorted({table.catalog_name.lower() for table in (*project.tables, *other.tables)})
     common = common_table(project.settings.owns, other.settings.owns, catalogs)
     if common is not None:
         yield ConfigError(
@@ -122,5 +122,4 @@ def _state_place(project: Project) -> tuple[str | None, ...]:
 
 
 def _declared(project: Project) -> Mapping[str, Securable]:
-    models: tuple[Securable, ...] = (*project.models, *project.others)
-    return {resource_key(model.qualified_name): model for model in models}
+    return {resource_key(model.qualified_name): model for model in project.models}

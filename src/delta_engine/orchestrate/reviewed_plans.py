@@ -12,7 +12,6 @@ from delta_engine.actions.policy import Allowance
 from delta_engine.aspects.delta_properties import is_catalog_managed
 from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
-from delta_engine.models import Securable
 from delta_engine.orchestrate.runs import Environment, OpenRun, PlannedRun
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.plan_files.codec import encode_plan_file, is_replaceable, plan_again, sealed
@@ -164,10 +163,9 @@ def _touched(
 ) -> dict[str, TouchedResource]:
     """Return what a plan touches, and `further` resources, by key; runs statements for the tables that it changes."""
     basis, observed = planned.basis, planned.snapshot
-    keys = touched_keys(planned.plan, basis.models, observed) | {*further}
+    keys = touched_keys(planned.plan, basis.tables, observed) | {*further}
     records = basis.loaded.resources if basis.loaded else {}
-    declared: tuple[Securable, ...] = (*planned.models, *planned.others)
-    models = {resource_key(model.qualified_name): model for model in declared}
+    models = {resource_key(model.qualified_name): model for model in planned.models}
     states: dict[str, SecurableState] = {
         f"{kind}.{key}": state for kind, of_kind in observed.by_kind.items() for key, state in of_kind.items()
     }

@@ -33,11 +33,11 @@ from delta_engine.errors import (
 from delta_engine.execute.action_runner import ActionRunner, Executor
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OnOutcome
-from delta_engine.models import QualifiedName, Table
+from delta_engine.models import QualifiedName, Securable, Table, of_kind
 from delta_engine.orchestrate.intent import Intent, Undo
 from delta_engine.ownership.recorded import Recorded, is_unrecorded, table_record
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
-from delta_engine.state.catalog_reader import CatalogReader, Other
+from delta_engine.state.catalog_reader import CatalogReader
 from delta_engine.state.existing_files import LocationReader
 from delta_engine.state.governed_tags import NO_GOVERNED_TAGS, GovernedTagReader
 from delta_engine.state.lineage import NO_LINEAGE, LineageReader
@@ -79,7 +79,6 @@ class Environment:
     Args:
         reader: `snapshot(models)` is enough; a `PlatformReader` also reads other securables, and those just changed.
         action_runner: applies plans; `apply(plan)` is enough.
-        others: the declared schemas, functions and policies.
         deployment: the deployment state and its lock; without it, nothing is recorded.
         versions: reads Delta's versions of tables; without it, none are recorded.
         history: reads the commits of tables; without it, drift has no author.
@@ -106,7 +105,6 @@ class Environment:
     reader: CatalogReader
     action_runner: ActionRunner | Executor
     planner: TablePlanner = field(default_factory=TablePlanner)
-    others: tuple[Other, ...] = ()
     validator: PlanValidator = field(default_factory=PlanValidator)
     drift_policy: DriftPolicy = field(default_factory=DriftPolicy)
     deployment: Deployment = field(default_factory=Deployment.unrecorded)
@@ -151,8 +149,8 @@ class Observation:
     """What a plan is made from.
 
     Args:
-        models: the declared tables, keys resolved.
-        observed: a snapshot of them, and of the tables that are recorded and no longer declared.
+        models: the declared models, keys of tables resolved.
+        observed: a snapshot of them, and of what is recorded and no longer declared.
         loaded: the deployment state as it was loaded; None if there is none yet.
         state: the same under the present names of tables; for a plan, with the statuses that the snapshot shows.
         records: of all that has a model, by resource key; those of what is renamed also under their new names.
@@ -164,7 +162,7 @@ class Observation:
         has_undeclared: whether these were read at all, so that `unreadable` says which are missing.
     """
 
-    models: tuple[Table, ...]
+    models: tuple[Securable, ...]
     observed: CatalogState
     loaded: DeploymentState | None = None
     state: DeploymentState | None = None
@@ -176,6 +174,11 @@ class Observation:
     warnings: tuple[str, ...] = ()
     has_undeclared: bool = True
 
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The declared tables."""
+        return tuple(of_kind(Table, self.models))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRun:
@@ -184,9 +187,9 @@ class PlannedRun:
     Args:
         compiled: the statements of the plan.
         basis: what the plan was made from.
-        models: the tables that the run records: the declared ones, or what a revert restores.
+        models: what the run records: the declared models, or what a revert restores, without others than tables
+            whose deletion the policy ignores.
         intent: what it brings about.
-        others: the declared schemas, functions and policies without those whose deletion the policy ignores.
         snapshot: the snapshot with the tables that foreign keys reference, and those to be dropped.
         drifted: the drift that it meets; a revert says none.
         refusals: why the plan must not be applied; empty if it may.
@@ -199,9 +202,8 @@ class PlannedRun:
     plan: TablePlan
     compiled: CompiledPlan
     basis: Observation
-    models: tuple[Table, ...]
+    models: tuple[Securable, ...]
     intent: Intent
-    others: tuple[Other, ...]
     snapshot: CatalogState
     drifted: tuple[ComparedResource, ...] = ()
     refusals: tuple[RefusedError, ...] = ()
@@ -211,10 +213,15 @@ class PlannedRun:
     judged_warnings: tuple[str, ...] = ()
 
     @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables that the run records."""
+        return tuple(of_kind(Table, self.models))
+
+    @property
     def replaced(self) -> tuple[QualifiedName, ...]:
         """The declared tables that were dropped and created outside the engine."""
         keys = {compared.model_name.key for compared in self.drifted if is_replaced(compared)}
-        return tuple(model.qualified_name for model in self.models if model.key in keys)
+        return tuple(table.qualified_name for table in self.tables if table.key in keys)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -236,7 +243,7 @@ class PlannedRun:
         """The declared tables that exist and that no run has recorded: this run adopts them."""
         basis = self.basis
         resources = basis.state.resources if basis.state is not None else {}
-        tables = [(model.qualified_name, basis.observed.table(model.qualified_name)) for model in self.models]
+        tables = [(table.qualified_name, basis.observed.table(table.qualified_name)) for table in self.tables]
         return tuple(
             name
             for name, table in tables
@@ -252,7 +259,7 @@ class PlannedRun:
     def unmanaged_parts(self) -> tuple[UnmanagedPart, ...]:
         """The parts of the declared tables that a sync keeps because they were never declared."""
         basis, order = self.basis, self.intent.policy.column_order
-        return tuple(listed_parts(basis.models, basis.observed, basis.records, order))
+        return tuple(listed_parts(basis.tables, basis.observed, basis.records, order))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from delta_engine.models import QualifiedName, Securable, SecurableName, Table, 
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation
 from delta_engine.ownership.recorded import Recorded, table_record
 from delta_engine.state.audits import NO_AUDIT, Audit
-from delta_engine.state.catalog_reader import CatalogReader, Other, former_names, readable_snapshot
+from delta_engine.state.catalog_reader import CatalogReader, former_names, readable_snapshot
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command
 
@@ -33,7 +33,7 @@ def rows_to_drop(
         names = tuple(removed_tables(basis.state, created, basis.observed))
         is_dropped = True
     else:
-        tables = undeclared_tables(environment, basis.models, applied, is_partial=basis.is_partial)
+        tables = undeclared_tables(environment, basis.tables, applied, is_partial=basis.is_partial)
         undeclared = [table for table in tables if table.key in basis.observed.tables]  # the readable ones
         names = tuple(removed_tables(basis.state, undeclared, basis.observed))
         is_dropped = environment.planner.drops_tables
@@ -97,10 +97,8 @@ class CatalogReading:
 
 def read_catalog(
     reader: CatalogReader,
-    models: Sequence[Table],
-    undeclared: Sequence[Table],
-    others: Sequence[Other],
-    undeclared_others: Sequence[Other] = (),
+    models: Sequence[Securable],
+    undeclared: Sequence[Securable],
     *,
     tolerates_unreadable: bool,
 ) -> CatalogReading:
@@ -109,21 +107,17 @@ def read_catalog(
     Raises:
         CatalogReadError, RefusalGroup: a catalog, or something declared that is not tolerated, cannot be read.
     """
-    required = (
-        () if tolerates_unreadable else [labelled(model.qualified_name) for model in (*models, *others)]
-    )
-    retired = [replace(model, renamed_from=()) for model in undeclared]
+    required = () if tolerates_unreadable else [labelled(model.qualified_name) for model in models]
+    retired = [replace(model, renamed_from=()) if isinstance(model, Table) else model for model in undeclared]
     failed: Exception | None = None
-    if retired or undeclared_others:
+    if retired:
         try:
-            observed, unreadable = readable_snapshot(
-                reader, [*models, *retired], [*others, *undeclared_others], required=required
-            )
+            observed, unreadable = readable_snapshot(reader, [*models, *retired], required=required)
         except UNREADABLE as error:  # such as the catalog of an undeclared table that is gone
             failed = error
-    if not (retired or undeclared_others) or failed is not None:
-        observed, unreadable = readable_snapshot(reader, models, others, required=required)
-    names = {labelled(model.qualified_name) for model in (*retired, *undeclared_others)}
+    if not retired or failed is not None:
+        observed, unreadable = readable_snapshot(reader, models, required=required)
+    names = {labelled(model.qualified_name) for model in retired}
     warned = (
         [failed]
         if failed
@@ -144,7 +138,7 @@ def read_undeclared(
     if not undeclared:
         return None, ()
     try:
-        reading = read_catalog(environment.reader, (), undeclared, (), tolerates_unreadable=True)
+        reading = read_catalog(environment.reader, (), undeclared, tolerates_unreadable=True)
     except UNREADABLE as error:
         return None, (_unreadable(error),)
     return reading.observed, reading.warnings

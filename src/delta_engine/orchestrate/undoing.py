@@ -17,7 +17,16 @@ from delta_engine.deployment.recorded_models import with_recorded_grants
 from delta_engine.drift.commit_paths import renames
 from delta_engine.drift.renames import with_former_names
 from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
-from delta_engine.models import QualifiedName, Securable, SecurableName, Table, View, ViewName, subject
+from delta_engine.models import (
+    QualifiedName,
+    Securable,
+    SecurableName,
+    Table,
+    View,
+    ViewName,
+    of_kind,
+    subject,
+)
 from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import observe, with_statuses
@@ -91,13 +100,12 @@ def draft_undo(environment: Environment, state: DeploymentState | None, options:
         if change.created is not None and not change.why_not_dropped(capabilities)
     )
     others = tuple(change.other for change in changes if change.other is not None)
-    environment = replace(environment, others=others)
     former = _with_histories(environment, [table for table in map(_former, changes) if table is not None])
-    asked = (*others, *(model for model in created if not isinstance(model, Table)))
-    tables = [table.baseline for table in former]
-    basis = with_statuses(observe(environment, tables, state, is_partial=True, others=asked))
-    dropped = [model for model in created if isinstance(model, Table)]
-    basis = _with_created(environment, basis, with_recorded_grants(dropped, state))
+    asked = (*(table.baseline for table in former), *others)
+    besides = [model for model in created if not isinstance(model, Table)]
+    basis = with_statuses(observe(environment, asked, state, is_partial=True, besides=besides))
+    dropped = with_recorded_grants(of_kind(Table, created), state)
+    basis = _with_created(environment, basis, dropped)
     able: list[_FormerTable] = []
     for table in former:
         if problem := table.problem(basis.observed.table(table.baseline.qualified_name)):
@@ -107,8 +115,8 @@ def draft_undo(environment: Environment, state: DeploymentState | None, options:
     undo = Undo(
         run=past.run,
         title=str(past),
-        models=tuple(table.model for table in able),
-        baselines=tuple(table.baseline for table in able),
+        models=(*(table.model for table in able), *others),
+        baselines=(*(table.baseline for table in able), *others),
         former={table.model.key: table.before for table in able},
         restores={table.model.qualified_name: table.restore for table in able if table.restore is not None},
         restored=frozenset(
@@ -116,7 +124,6 @@ def draft_undo(environment: Environment, state: DeploymentState | None, options:
         ),
         returns=tuple(table.model.qualified_name for table in able if table.is_returned),
         created=created,
-        others=others,
     )
     notes = [f"left out: {message}" for message in refusal_messages(refused)] if options.skips_refused else []
     basis = replace(basis, models=undo.models, undo=undo, warnings=(*basis.warnings, *notes))

@@ -58,7 +58,7 @@ def valid_models(conf_dir: Path, environment: str) -> Verdict:
         _checksum(settings, project.contents),
         len(project.selectable),
         sorted(Path(os.path.relpath(file, settings.project_dir)).as_posix() for file in project.bodies),
-        [*model_doubts(project.others)],
+        [*model_doubts(project.models)],
     )
     if not settings.python_models and not settings.policy.rules:
         _write(path, verdict)

@@ -18,6 +18,7 @@ from delta_engine.models import (
     View,
     ViewName,
     labelled,
+    of_kind,
 )
 from delta_engine.models.functions import Function
 from delta_engine.models.parts import joined_grants
@@ -56,16 +57,15 @@ class CatalogReader(Protocol):
 class PlatformReader(CatalogReader, Protocol):
     """Reads what exists on a platform: securables of every kind, and those that have just changed."""
 
-    def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+    def snapshot(self, models: Sequence[Securable]) -> CatalogState:
         """Return the state of every model's securable; schemas only if the platform stores details of them.
 
-        Args:
-            others: models of further securables. Functions and policies that no model declares are read too, in the
-                schemas and scopes of those that are declared; views are not.
+        Functions and policies that no model declares are read too, in the schemas and scopes of those that are
+        declared; views are not.
         """
         ...
 
-    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+    def snapshot_directly(self, models: Sequence[Securable]) -> CatalogState:
         """Return the state of securables just changed, as far as possible from themselves; other sources may lag."""
         ...
 
@@ -110,67 +110,64 @@ class CatalogLister(Protocol):
         ...
 
 
-def snapshot_by(reader: CatalogReader, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+def snapshot_by(reader: CatalogReader, models: Sequence[Securable]) -> CatalogState:
     """Return the snapshot of a reader; one that reads only tables knows nothing about others.
 
     Raises:
         CatalogReadError: an injected reader leaves out a table.
     """
     if isinstance(reader, PlatformReader):
-        return reader.snapshot(models, others)
-    observed = reader.snapshot(models)
-    for model in models:
-        if model.key not in observed.tables:
+        return reader.snapshot(models)
+    tables = of_kind(Table, models)
+    observed = reader.snapshot(tables)
+    for table in tables:
+        if table.key not in observed.tables:
             raise CatalogReadError(
                 f"{type(reader).__name__}.snapshot returns no state of the table",
-                table=str(model.qualified_name),
+                table=str(table.qualified_name),
                 way_out="Return TableState(exists=False) for a table that does not exist.",
             )
     return observed
 
 
-def direct_snapshot_by(
-    reader: CatalogReader, models: Sequence[Table], others: Sequence[Other] = ()
-) -> CatalogState:
+def direct_snapshot_by(reader: CatalogReader, models: Sequence[Securable]) -> CatalogState:
     """Return the state of securables just changed, as directly as the reader can."""
     if isinstance(reader, PlatformReader):
-        return reader.snapshot_directly(models, others)
-    return snapshot_by(reader, models, others)
+        return reader.snapshot_directly(models)
+    return snapshot_by(reader, models)
 
 
-def snapshot_with_former_names(
-    reader: CatalogReader, models: Sequence[Table], others: Sequence[Other] = ()
-) -> CatalogState:
+def snapshot_with_former_names(reader: CatalogReader, models: Sequence[Securable]) -> CatalogState:
     """Return a snapshot that also finds tables and views under the names from which models rename them.
 
     Such a state has its model's name as key, and a `former_name`, and the policies on such a table have the name that
     they get with it. A pending rename costs a second snapshot.
     """
-    observed = snapshot_by(reader, models, others)
+    observed = snapshot_by(reader, models)
     listed = {name.key: name for name in observed.other_tables}
+    declared = {table.key: table for table in of_kind(Table, models)}
     formers = {
-        model.key: listed[former.key]
-        for model in models
-        if model.renamed_from and not observed.table(model.qualified_name).exists
-        for former in [former for former in former_names(model) if former.key in listed][:1]
+        key: listed[former.key]
+        for key, table in declared.items()
+        if table.renamed_from and not observed.table(table.qualified_name).exists
+        for former in [former for former in former_names(table) if former.key in listed][:1]
     }
-    views = [model for model in others if isinstance(model, View) and _may_have_former_name(model, observed)]
+    views = [view for view in of_kind(View, models) if _may_have_former_name(view, observed)]
     if not formers and not views:
         return observed
-    declared = {model.key: model for model in models}
     of_renamed = snapshot_by(
         reader,
-        [under_former_name(declared[key], former) for key, former in formers.items()],
         [
+            *(under_former_name(declared[key], former) for key, former in formers.items()),
             *(
-                replace(model, view_name=former.name, renamed_from=())
-                for model in views
-                for former in model.former_names
+                replace(view, view_name=former.name, renamed_from=())
+                for view in views
+                for former in view.former_names
             ),
             *(
                 replace(policy, scope=PolicyScope(ScopeKind.TABLE, str(formers[policy.scope.key])))
-                for policy in others
-                if isinstance(policy, AbacPolicy) and policy.scope.key in formers
+                for policy in of_kind(AbacPolicy, models)
+                if policy.scope.key in formers
             ),
         ],
     )
@@ -180,9 +177,9 @@ def snapshot_with_former_names(
         if of_renamed.table(former).exists
     }
     renamed_views = {
-        model.key: replace(of_renamed.views[former.key], former_name=former)
-        for model in views
-        for former in [name for name in model.former_names if of_renamed.views[name.key].exists][:1]
+        view.key: replace(of_renamed.views[former.key], former_name=former)
+        for view in views
+        for former in [name for name in view.former_names if of_renamed.views[name.key].exists][:1]
     }
     new_names = [(former, declared[key].qualified_name) for key, former in formers.items() if key in tables]
     renamed = {former.key for former in formers.values()}
@@ -218,34 +215,29 @@ def _may_have_former_name(model: View, observed: CatalogState) -> bool:
 
 
 def readable_snapshot(
-    reader: CatalogReader,
-    models: Sequence[Table],
-    others: Sequence[Other] = (),
-    *,
-    required: Collection[str] = (),
+    reader: CatalogReader, models: Sequence[Securable], *, required: Collection[str] = ()
 ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
     """Return a snapshot of what is readable, and why the rest is not, at the cost of a second snapshot.
 
     Args:
-        required: what has to be readable: the names of tables, and `labelled` names of others.
+        required: the `labelled` names of what has to be readable.
 
     Raises:
         CatalogReadError, RefusalGroup: a catalog, a schema or something required is unreadable.
     """
     try:
-        return snapshot_with_former_names(reader, models, others), ()
+        return snapshot_with_former_names(reader, models), ()
     except CatalogReadError as error:
         refusals = error.refusals
-        names = {labelled(model.qualified_name) for model in others if not model.qualified_name.is_container}
+        names = {labelled(model.qualified_name) for model in models if not model.qualified_name.is_container}
         if any(refusal.table is None and refusal.securable not in names for refusal in refusals):
             raise
         raise_all(refusal for refusal in refusals if (refusal.table or refusal.securable) in required)
     unreadable = {refusal.table or refusal.securable for refusal in refusals}
-    readable = [model for model in models if str(model.qualified_name) not in unreadable]
-    readable_others = [model for model in others if labelled(model.qualified_name) not in unreadable]
-    if not readable and not readable_others:
+    readable = [model for model in models if labelled(model.qualified_name) not in unreadable]
+    if not readable:
         return CatalogState(tables={}), refusals
-    return snapshot_with_former_names(reader, readable, readable_others), refusals
+    return snapshot_with_former_names(reader, readable), refusals
 
 
 def with_tables_read(
@@ -270,7 +262,7 @@ def with_policies_on(
     asked = [bare_policy(PolicyScope(ScopeKind.TABLE, str(former))) for former in formers.values()]
     if not asked:
         return observed, ()
-    read, unreadable = readable_snapshot(reader, (), asked)
+    read, unreadable = readable_snapshot(reader, asked)
     new_names = [(former, name) for name, former in formers.items()]
     existing = {key: state for key, state in read.policies.items() if state.exists}
     others = _under_new_names(read.other_policies, new_names)

@@ -26,7 +26,16 @@ from delta_engine.backends.spark_catalogs import catalog_way_out
 from delta_engine.backends.spark_sql_runner import DeltaSchema
 from delta_engine.backends.sql_runner import SqlRunner, query_each
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
-from delta_engine.models import AbacPolicy, QualifiedName, SchemaName, Table, View, ViewName
+from delta_engine.models import (
+    AbacPolicy,
+    QualifiedName,
+    SchemaName,
+    Securable,
+    Table,
+    View,
+    ViewName,
+    of_kind,
+)
 from delta_engine.models.functions import Function, FunctionName
 from delta_engine.sql.queries import (
     sql_at_location,
@@ -38,7 +47,7 @@ from delta_engine.sql.queries import (
 )
 from delta_engine.state import interpretation
 from delta_engine.state.audits import NO_AUDIT, Audit
-from delta_engine.state.catalog_reader import Listing, Other, read_each, unmanaged_types
+from delta_engine.state.catalog_reader import Listing, read_each, unmanaged_types
 from delta_engine.state.failed_reads import FailedReads, unknown_form
 from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState
 from delta_engine.state.session_functions import read_function
@@ -277,13 +286,14 @@ class SparkDeltaReader:
             else CatalogFinder(runner, classes)
         )
 
-    def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+    def snapshot(self, models: Sequence[Securable]) -> CatalogState:
         """Return the state of every model's table, function and view; see `PlatformReader.snapshot`."""
-        names = [model.qualified_name for model in models]
-        functions = [model.qualified_name for model in others if isinstance(model, Function)]
-        views = [model.qualified_name for model in others if isinstance(model, View)]
-        in_schemas = (model.qualified_name for model in others if not isinstance(model, AbacPolicy))
-        pairs = {*map(_schema_of, names), *map(_schema_of, in_schemas)}
+        tables = {table.key: table for table in of_kind(Table, models)}
+        names = [table.qualified_name for table in tables.values()]
+        functions = [function.qualified_name for function in of_kind(Function, models)]
+        views = [view.qualified_name for view in of_kind(View, models)]
+        in_schemas = (model.qualified_name for model in models if not isinstance(model, AbacPolicy))
+        pairs = {*map(_schema_of, in_schemas)}
         missing = self._finder.missing_schemas(pairs)
         odd = {pair: spelling for pair, spelling in missing.items() if spelling is not None}
         raise_all(_odd_schema(pair, odd[pair]) for pair in sorted(odd.keys() - {*map(_schema_of, names)}))
@@ -293,7 +303,7 @@ class SparkDeltaReader:
         )
         found_tables = replace(found_tables, refusals=(*found_tables.refusals, *in_odd_schemas))
         states = {name.key: ABSENT for name in names}
-        states |= self._read(found_tables, {model.key: model for model in models})
+        states |= self._read(found_tables, tables)
         for table in found_tables.existing:
             state, audit = states[table.key], found_tables.audits.get(table.key, NO_AUDIT)
             if state.exists:
@@ -309,9 +319,9 @@ class SparkDeltaReader:
             views=self._each(views, missing, read_view, ABSENT_VIEW),
         )
 
-    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+    def snapshot_directly(self, models: Sequence[Securable]) -> CatalogState:
         """Return the same as `snapshot`, because no source lags."""
-        return self.snapshot(models, others)
+        return self.snapshot(models)
 
     def relations_in(self, catalog: str, schemas: Collection[str] | None = None) -> Listing:
         """Return what schemas hold; see `CatalogLister.relations_in`. Catalogs list views as tables."""

@@ -17,13 +17,13 @@ from typing import TypeAlias, TypeVar
 
 from delta_engine.backends.sql_runner import Row, SqlRunner, query_threads
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table, View, ViewName
+from delta_engine.models import QualifiedName, Schema, SchemaName, Securable, Table, View, ViewName, of_kind
 from delta_engine.models.functions import Function
 from delta_engine.models.policies import AbacPolicy, PolicyName, PolicyScope, ScopeKind
 from delta_engine.sql.governance import sql_describe_schema
 from delta_engine.sql.tables import sql_schema
 from delta_engine.state.audits import Audit
-from delta_engine.state.catalog_reader import Listing, Other, bare_view, unmanaged_types
+from delta_engine.state.catalog_reader import Listing, bare_view, unmanaged_types
 from delta_engine.state.failed_reads import require_answers, unknown_form
 from delta_engine.state.policy_states import EVERY_POLICY
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, TableState
@@ -111,30 +111,29 @@ class UnityCatalogReader:
         self._details = ListedDetailsReader(listing, self._described) if listing else self._described
 
     @no_garbage_collection()
-    def snapshot(
-        self, models: Sequence[Table], others: Sequence[Other] = (), *, directly: bool = False
-    ) -> CatalogState:
+    def snapshot(self, models: Sequence[Securable], *, directly: bool = False) -> CatalogState:
         """Return the state of every model's securable; see `PlatformReader.snapshot`.
 
         Functions, policies and views cost a query only if there are models of them.
         """
         details = self._described if directly else self._details
         answers = []
-        for catalog, asked in _by_catalog(models, others).items():
+        for catalog, asked in _by_catalog(models).items():
             reading = _CatalogReading(catalog, self._runner, self._governance, parallelism=self._parallelism)
             answers.append(reading.read(asked, details, directly=directly))
-        read = _combined([model.qualified_name for model in models], [state for state, _ in answers])
+        tables = of_kind(Table, models)
+        read = _combined([table.qualified_name for table in tables], [state for state, _ in answers])
         unreadable = (refusal for _, refusals in answers for refusal in refusals)
-        raise_all((*unreadable, *unmanaged_types(models, read.tables)))
+        raise_all((*unreadable, *unmanaged_types(tables, read.tables)))
         return read
 
-    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+    def snapshot_directly(self, models: Sequence[Securable]) -> CatalogState:
         """Return the state of securables just changed; see `PlatformReader.snapshot_directly`.
 
         Tags, masks, row filters, owners and grants come from the views, which may lag, and so do keys on runtimes
         before 17.3. SHOW GRANTS completes the grants. All other parts come from the tables themselves.
         """
-        return self.snapshot(models, others, directly=True)
+        return self.snapshot(models, directly=True)
 
     def at_location(self, table: QualifiedName, location: str) -> TableState | None:
         """Return the Delta table at a location; see `LocationReader.at_location`."""
@@ -400,10 +399,10 @@ class _CatalogReading:
         }
 
 
-def _by_catalog(models: Iterable[Table], others: Iterable[Other]) -> Mapping[str, _Asked]:
+def _by_catalog(models: Iterable[Securable]) -> Mapping[str, _Asked]:
     """Return what is asked of each catalog, by their names in lower case."""
     by_catalog: dict[str, _Asked] = defaultdict(_Asked)
-    for model in (*models, *others):
+    for model in models:
         match model:
             case Table():
                 by_catalog[model.catalog_name.lower()].tables.append(model)

@@ -12,7 +12,7 @@ from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.foreign_keys import ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop, named_primary_key
 from delta_engine.errors import InvalidModelError, UnsafePlanError
-from delta_engine.models import Column, ForeignKey, Part, Reference, Securable, Table
+from delta_engine.models import Column, ForeignKey, Part, Reference, Securable, Table, of_kind
 from delta_engine.models.constraints import (
     MAX_NAME_LENGTH,
     RESERVED_CHECK_PREFIX,
@@ -34,7 +34,6 @@ from delta_engine.validation.rules import (
     of_each,
     of_each_action,
     of_each_alignment,
-    of_kind,
     without_consent,
 )
 

@@ -12,7 +12,7 @@ from delta_engine.aspects.function_definition import ReplaceFunction
 from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.aspects.policy_reach import function_key
 from delta_engine.errors import InvalidModelError, UnsafePlanError
-from delta_engine.models import Function, FunctionLanguage, FunctionName, Parameter, Securable, Table
+from delta_engine.models import Function, FunctionLanguage, FunctionName, Parameter, Securable, Table, of_kind
 from delta_engine.models.functions import repeated_parameters
 from delta_engine.models.types import AtomicType, CharacterType, DataType, DecimalType, is_same_type
 from delta_engine.sql.expressions import referenced_columns, row_problem
@@ -30,7 +30,6 @@ from delta_engine.validation.rules import (
     of_each,
     of_each_action,
     of_each_alignment,
-    of_kind,
     plan_refusal,
     unfit_names,
 )

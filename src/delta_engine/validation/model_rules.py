@@ -20,7 +20,7 @@ from delta_engine.aspects.facet import Facet
 from delta_engine.aspects.known_properties import known_values, probably_meant
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX
 from delta_engine.errors import InvalidModelError
-from delta_engine.models import Column, Part, Securable, Table
+from delta_engine.models import Column, Part, Securable, Table, of_kind
 from delta_engine.models.constraints import MAX_NAME_LENGTH
 from delta_engine.models.nested_types import field_names, forgotten_clause
 from delta_engine.models.repetitions import repeated_columns, repeated_in_primary_key
@@ -34,7 +34,6 @@ from delta_engine.validation.rules import (
     name_problem,
     of_each,
     of_each_column,
-    of_kind,
     unfit_key_columns,
 )
 

@@ -27,6 +27,7 @@ from delta_engine.models import (
     Schema,
     Securable,
     Table,
+    of_kind,
     subject,
 )
 from delta_engine.models.policies import ScopeKind
@@ -37,14 +38,7 @@ from delta_engine.state.governed_tags import GovernedTagReader
 from delta_engine.state.states import CatalogState
 from delta_engine.validation.function_rules import filter_problems, mask_problems
 from delta_engine.validation.governance_rules import principal_problems
-from delta_engine.validation.rules import (
-    Problem,
-    model_refusal,
-    of_each,
-    of_kind,
-    plan_refusal,
-    unfit_names,
-)
+from delta_engine.validation.rules import Problem, model_refusal, of_each, plan_refusal, unfit_names
 
 MOST_POLICIES: Final = {ScopeKind.CATALOG: 100, ScopeKind.SCHEMA: 100, ScopeKind.TABLE: 50}
 MOST_PRINCIPALS: Final = 20

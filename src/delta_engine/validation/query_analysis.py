@@ -18,12 +18,12 @@ from delta_engine.aspects.view_orders import readers_of
 from delta_engine.backends.error_conditions import is_refused_query
 from delta_engine.backends.sql_runner import SqlRunner, query_each
 from delta_engine.errors import RefusedError, StatementError
-from delta_engine.models import FunctionName, QualifiedName, Securable, View, ViewName
+from delta_engine.models import FunctionName, QualifiedName, Securable, View, ViewName, of_kind
 from delta_engine.models.repetitions import repeated
 from delta_engine.sql.view_queries import read_functions, read_relations
 from delta_engine.sql.views import sql_describe_query
 from delta_engine.state.states import CatalogState
-from delta_engine.validation.rules import Problem, of_kind, plan_refusal
+from delta_engine.validation.rules import Problem, plan_refusal
 from delta_engine.validation.view_rules import unreturned
 
 _READ: Final = (QualifiedName.kind, ViewName.kind, FunctionName.kind)

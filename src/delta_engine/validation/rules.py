@@ -21,6 +21,7 @@ from delta_engine.models import (
     Securable,
     SecurableName,
     Table,
+    of_kind,
     subject,
 )
 from delta_engine.models.constraints import MAX_NAME_LENGTH
@@ -181,11 +182,6 @@ def unfit_names(*names: str) -> Iterator[Problem]:
     for name in names:
         if problem := name_problem(name):
             yield Problem(f"its name {name!r} {problem}", ALLOWED_IN_NAMES)
-
-
-def of_kind(model_type: type[SomeModel], models: Iterable[Securable]) -> list[SomeModel]:
-    """Return the models of one kind."""
-    return [model for model in models if isinstance(model, model_type)]
 
 
 def circle_refusals(

@@ -16,7 +16,7 @@ from delta_engine.actions.policy import NO_POLICY, NeededConsent, Policy
 from delta_engine.aspects import declared_fields
 from delta_engine.backends.capabilities import Capabilities
 from delta_engine.errors import ConfigError, InvalidModelError, RefusedError, SourceLocation, UnsafePlanError
-from delta_engine.models import Securable, Table
+from delta_engine.models import Securable, Table, of_kind
 from delta_engine.validation import (
     backfill_rules,
     column_rules,
@@ -30,7 +30,7 @@ from delta_engine.validation import (
     view_rules,
 )
 from delta_engine.validation.capability_rules import SupportedChanges
-from delta_engine.validation.rules import ModelRule, PlanRule, needed_by, of_kind
+from delta_engine.validation.rules import ModelRule, PlanRule, needed_by
 
 DEFAULT_MODEL_RULES: tuple[ModelRule, ...] = (
     model_rules.ValidTableNames(),

@@ -12,7 +12,7 @@ from delta_engine.aspects.view_definition import AlterViewQuery, SetViewColumnCo
 from delta_engine.aspects.view_needs import circles, view_changes
 from delta_engine.aspects.view_orders import relation_columns
 from delta_engine.errors import InvalidModelError, UnsafePlanError, unknown
-from delta_engine.models import QualifiedName, Securable, Table, ViewName, subject
+from delta_engine.models import QualifiedName, Securable, Table, ViewName, of_kind, subject
 from delta_engine.models.nested_types import Widening
 from delta_engine.models.repetitions import repeated
 from delta_engine.models.views import SchemaMode, View, repeated_view_columns
@@ -34,7 +34,6 @@ from delta_engine.validation.rules import (
     model_refusal,
     of_each,
     of_each_alignment,
-    of_kind,
     plan_refusal,
     unfit_names,
 )

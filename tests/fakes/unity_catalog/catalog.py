@@ -24,13 +24,14 @@ from delta_engine.models import (
     PolicyScope,
     QualifiedName,
     Reference,
+    Securable,
     Table,
     View,
+    of_kind,
 )
 from delta_engine.models.policies import ScopeKind
 from delta_engine.models.views import SchemaMode
 from delta_engine.state.audits import NO_AUDIT, Audit
-from delta_engine.state.catalog_reader import Other
 from delta_engine.state.function_states import ABSENT_FUNCTION, FunctionState
 from delta_engine.state.policy_states import ABSENT_POLICY, PolicyState
 from delta_engine.state.principals import ALL_ACCOUNT_USERS, Permissions
@@ -212,11 +213,10 @@ class FakeUnityCatalog:
         """Let somebody write rows into a table."""
         self.histories.write(table.key, operation, "jo", self.stored(table.key).state)
 
-    def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
-        names = [model.qualified_name for model in models]
-        of_schemas = (model for model in others if not isinstance(model, AbacPolicy))
-        pairs = {(model.catalog_name.lower(), model.schema_name.lower()) for model in (*models, *of_schemas)}
-        asked = {name.key: self._read(name.key) for name in names}
+    def snapshot(self, models: Sequence[Securable]) -> CatalogState:
+        of_schemas = (model for model in models if not isinstance(model, AbacPolicy))
+        pairs = {(model.catalog_name.lower(), model.schema_name.lower()) for model in of_schemas}
+        asked = {table.key: self._read(table.key) for table in of_kind(Table, models)}
         beside = [table for table in self.tables.values() if (table.name.catalog, table.name.schema) in pairs]
         return CatalogState(
             tables=asked,
@@ -225,13 +225,13 @@ class FakeUnityCatalog:
             schema_states={
                 name: self.schemas[name] for name in map(".".join, sorted(pairs)) if name in self.schemas
             },
-            functions=self._read_functions([model for model in others if isinstance(model, Function)]),
-            policies=self._read_policies([model for model in others if isinstance(model, AbacPolicy)]),
-            views=self._read_views([model for model in others if isinstance(model, View)]),
+            functions=self._read_functions(of_kind(Function, models)),
+            policies=self._read_policies(of_kind(AbacPolicy, models)),
+            views=self._read_views(of_kind(View, models)),
         )
 
-    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
-        return self.snapshot(models, others)
+    def snapshot_directly(self, models: Sequence[Securable]) -> CatalogState:
+        return self.snapshot(models)
 
     def _read_functions(self, models: Sequence[Function]) -> Mapping[str, FunctionState]:
         schemas = {f"{model.catalog_name}.{model.schema_name}.".lower() for model in models}

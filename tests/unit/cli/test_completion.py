@@ -23,9 +23,8 @@ from delta_engine.deployment.document import (
 )
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.local import LocalStateStore
-from delta_engine.models import AbacPolicy, Function
+from delta_engine.models import AbacPolicy, Function, of_kind
 from delta_engine.ownership.recorded import LastChange
-from delta_engine.validation.rules import of_kind
 from tests.builders.deployment import applied, deployment_state
 from tests.builders.models import WORKED_MODEL, orders
 from tests.conftest import CONFIG, ORDERS

@@ -15,7 +15,7 @@ from delta_engine.deployment.document import (
 )
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.repository import StateRepository
-from delta_engine.deployment.resources import applied_plain
+from delta_engine.deployment.resources import applied_record
 from delta_engine.deployment.stores.local import LocalStateStore
 from delta_engine.models import (
     AbacPolicy,
@@ -224,8 +224,7 @@ def governed_by(state: partial[Result], project: Path, models: Sequence[Securabl
     saved = repository.load()
     assert saved is not None
     records = {
-        resource_key(model.qualified_name): applied_plain(model.qualified_name, model, at=NOON, by="ana")
-        for model in models
+        resource_key(model.qualified_name): applied_record(model, at=NOON, by="ana") for model in models
     }
     resources = {**saved.state.resources, **records}
     repository.save(msgspec.structs.replace(saved.state, resources=resources), saved)

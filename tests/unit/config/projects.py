@@ -31,7 +31,7 @@ Write = Callable[[str, str], Path]
 
 
 def load(project: Path) -> tuple[Table, ...]:
-    return load_project(project / "conf", "dev").models
+    return load_project(project / "conf", "dev").tables
 
 
 def refusal(project: Path) -> str:

@@ -22,8 +22,8 @@ from delta_engine.models import (
     PolicyFilter,
     PolicyMask,
     PolicyScope,
+    of_kind,
 )
-from delta_engine.validation.rules import of_kind
 from tests.unit.config.projects import MODELS, Write
 
 CONFIG = """\

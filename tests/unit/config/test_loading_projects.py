@@ -30,7 +30,7 @@ def test_globs_select_models(write: Write, tmp_path: Path) -> None:
     write("conf/models/n.yml", MODELS.replace("orders", "lines"))
     conf = tmp_path / "conf"
     for glob in ("lines", "silver.l*", "DEV.silver.lines"):
-        assert [str(m.qualified_name) for m in load_project(conf, "dev", tables=[glob]).models] == [
+        assert [str(m.qualified_name) for m in load_project(conf, "dev", tables=[glob]).tables] == [
             "dev.silver.lines"
         ]
 
@@ -39,13 +39,13 @@ def test_the_shipped_example_is_valid_everywhere() -> None:
     conf = Path(__file__).parents[3] / "conf"
     assert environments(conf) == ["dev", "local", "prod", "stage"]
     for environment in environments(conf):
-        names = {str(model.qualified_name) for model in load_project(conf, environment).models}
+        names = {str(model.qualified_name) for model in load_project(conf, environment).tables}
         catalog = "dev" if environment == "local" else environment
         assert names == {f"{catalog}.silver.{table}" for table in TPCH} | {f"{catalog}.sales.orders"}
 
 
 def test_the_shipped_example_creates_tables_after_those_that_they_reference() -> None:
-    models = load_project(Path(__file__).parents[3] / "conf", "dev").models
+    models = load_project(Path(__file__).parents[3] / "conf", "dev").tables
     keys = [(model, key) for model in resolved(models) for key in model.foreign_keys]
     assert {
         (model.table_name, key.columns, key.references.rpartition(".")[2], key.referenced_columns)

@@ -7,9 +7,8 @@ import pytest
 from delta_engine.config.loading import load_declared
 from delta_engine.config.settings import load_settings
 from delta_engine.errors import ConfigError, DeltaEngineError
-from delta_engine.models import Schema
+from delta_engine.models import Schema, of_kind
 from delta_engine.orchestrate.project import Project, load_project
-from delta_engine.validation.rules import of_kind
 from tests.unit.config.projects import Write
 
 TABLE = """\
@@ -31,7 +30,7 @@ def selected(project: Path, *globs: str) -> list[str]:
 
 
 def names(project: Project) -> list[str]:
-    return [str(model.qualified_name) for model in project.models]
+    return [str(model.qualified_name) for model in project.tables]
 
 
 def test_a_broken_file_without_a_needed_table_is_not_parsed(write: Write, tmp_path: Path) -> None:

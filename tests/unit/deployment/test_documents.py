@@ -21,7 +21,7 @@ from delta_engine.deployment.document import (
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
 from delta_engine.deployment.recorder import left_journals, replay
 from delta_engine.deployment.resources import (
-    applied_plain,
+    applied_record,
 )
 from delta_engine.deployment.run_facts import environment_record
 from delta_engine.deployment.stored_records import StoredState, loaded_state
@@ -164,7 +164,7 @@ def test_the_checksum_covers_what_a_newer_minor_added() -> None:
 
 def test_an_edited_schema_is_refused() -> None:
     model = Schema("dev", "silver", comment="Clean")
-    schema = applied_plain(model.qualified_name, model, at=NOON, by="ana")
+    schema = applied_record(model, at=NOON, by="ana")
     state = deployment_state().with_resources({"schema.dev.silver": schema})
     assert decoded(encode_state(state)).resources == state.resources
     raw = json.loads(encode_state(state))

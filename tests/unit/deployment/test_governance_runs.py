@@ -14,11 +14,10 @@ from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
-from delta_engine.models import AbacPolicy, Function, Parameter, PolicyMask, PolicyScope, Table
+from delta_engine.models import AbacPolicy, Function, Parameter, PolicyMask, PolicyScope, Securable
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.ownership.recorded import AnyRecord, Status
-from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableQueries
 from tests.builders.engines import engine_on
@@ -63,11 +62,11 @@ class Shown:
     def __init__(self, catalog: FakeUnityCatalog, shown: Change, directly: Change | None = None) -> None:
         self._catalog, self._shown, self._directly = catalog, shown, directly or shown
 
-    def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
-        return self._shown(self._catalog.snapshot(models, others))
+    def snapshot(self, models: Sequence[Securable]) -> CatalogState:
+        return self._shown(self._catalog.snapshot(models))
 
-    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
-        return self._directly(self._catalog.snapshot_directly(models, others))
+    def snapshot_directly(self, models: Sequence[Securable]) -> CatalogState:
+        return self._directly(self._catalog.snapshot_directly(models))
 
 
 def as_it_is(state: CatalogState) -> CatalogState:
@@ -95,7 +94,7 @@ def catalog() -> FakeUnityCatalog:
 def engine(
     catalog: FakeUnityCatalog,
     deployment: Deployment,
-    *others: Other,
+    *,
     shown: Change = as_it_is,
     directly: Change | None = None,
     at: str | None = None,
@@ -105,19 +104,21 @@ def engine(
     runner = catalog if at is None else Faulty(catalog, at, how)
     versions = TableQueries(catalog, CatalogAddressing(), parallelism=1)
     reader = Shown(catalog, shown, directly)
-    return engine_on(reader, runner, deployment, policy, schemas=others, versions=versions)
+    return engine_on(reader, runner, deployment, policy, versions=versions)
 
 
-def sync(catalog: FakeUnityCatalog, deployment: Deployment, *others: Other, **settings: Any) -> None:
-    engine(catalog, deployment, *others, **settings).sync_tables([])
+def sync(catalog: FakeUnityCatalog, deployment: Deployment, *models: Securable, **settings: Any) -> None:
+    engine(catalog, deployment, **settings).sync_tables(models)
 
 
 def record(deployment: Deployment, key: str = KEY) -> AnyRecord:
     return recorded(deployment).resources[key]
 
 
-def drift(catalog: FakeUnityCatalog, deployment: Deployment, *others: Other, **settings: Any) -> list[str]:
-    report = report_drift(engine(catalog, deployment, *others, **settings), [])
+def drift(
+    catalog: FakeUnityCatalog, deployment: Deployment, *models: Securable, **settings: Any
+) -> list[str]:
+    report = report_drift(engine(catalog, deployment, **settings), models)
     return [f"{finding.kind.value} {finding.expected} → {finding.actual}" for _, finding in report.findings()]
 
 
@@ -126,8 +127,10 @@ def by_hand(catalog: FakeUnityCatalog) -> None:
     catalog.by_hand(HAND_MADE, "GRANT EXECUTE ON FUNCTION dev.silver.hide TO `users`")
 
 
-def is_planned(catalog: FakeUnityCatalog, deployment: Deployment, *others: Other, **settings: Any) -> bool:
-    return bool(engine(catalog, deployment, *others, **settings).plan_tables([]))
+def is_planned(
+    catalog: FakeUnityCatalog, deployment: Deployment, *models: Securable, **settings: Any
+) -> bool:
+    return bool(engine(catalog, deployment, **settings).plan_tables(models))
 
 
 def test_what_the_platform_shows_in_other_words_is_neither_planned_nor_drift(
@@ -157,7 +160,7 @@ def test_a_catalog_that_shows_the_change_late_is_no_drift(
     catalog: FakeUnityCatalog, deployment: Deployment
 ) -> None:
     sync(catalog, deployment, HIDE)
-    before = catalog.snapshot([], [HIDE])
+    before = catalog.snapshot([HIDE])
 
     def late(state: CatalogState) -> CatalogState:
         return replace(state, functions=before.functions)
@@ -256,7 +259,7 @@ def test_ignored_drift_does_not_enter_the_baseline(catalog: FakeUnityCatalog, de
     sync(catalog, deployment, HIDE)
     by_hand(catalog)
     ignores = DriftPolicy(ignores=(IgnoreEntry(resource=KEY, fields=("function_body",), reason="known"),))
-    replace(engine(catalog, deployment, HIDE), drift_policy=ignores).sync_tables([])
+    replace(engine(catalog, deployment), drift_policy=ignores).sync_tables([HIDE])
     assert catalog.functions["dev.silver.hide"].body == "v"
     assert drift(catalog, deployment, HIDE) == ["function_body '***' → v"]
 

@@ -19,7 +19,7 @@ from delta_engine.deployment.errors import CorruptStateError
 from delta_engine.deployment.recorded_names import recorded_names
 from delta_engine.deployment.recorder import RunRecorder, left_journals, replay
 from delta_engine.deployment.repository import StateRepository
-from delta_engine.deployment.resources import applied_plain, unfinished
+from delta_engine.deployment.resources import applied_record, unfinished
 from delta_engine.deployment.stored_records import StoredState
 from delta_engine.deployment.stores.memory import MemoryStateStore, memory_journals
 from delta_engine.models import (
@@ -75,7 +75,7 @@ def governed(*models: Function | AbacPolicy, **records: AnyRecord) -> Deployment
 
 
 def recorded(model: Function | AbacPolicy) -> AnyRecord:
-    return applied_plain(model.qualified_name, model, at=NOON, by="ana")
+    return applied_record(model, at=NOON, by="ana")
 
 
 def decoded(data: bytes) -> DeploymentState:
@@ -95,11 +95,11 @@ def test_records_of_functions_and_policies_round_trip() -> None:
 
 def test_a_record_has_the_body_as_submitted_and_as_it_was_read() -> None:
     whole = replace(MASK, body="CASE  WHEN x END")
-    record = applied_plain(MASK.qualified_name, MASK, at=NOON, by="ana", baseline=whole)
+    record = applied_record(MASK, at=NOON, by="ana", baseline=whole)
     again = decoded(encode_state(governed(**{MASK_KEY: record}))).resources[MASK_KEY]
     assert again.declared == MASK
     assert again.baseline == whole
-    same = applied_plain(MASK.qualified_name, MASK, at=NOON, by="ana", baseline=MASK)
+    same = applied_record(MASK, at=NOON, by="ana", baseline=MASK)
     assert same.whole is None
 
 
@@ -126,9 +126,7 @@ def test_the_record_names_what_a_function_or_policy_needs() -> None:
 
 
 def test_an_unchanged_model_keeps_the_time_and_author_of_its_record() -> None:
-    later = applied_plain(
-        MASK.qualified_name, MASK, at=NOON.replace(hour=15), by="ben", earlier=recorded(MASK)
-    )
+    later = applied_record(MASK, at=NOON.replace(hour=15), by="ben", earlier=recorded(MASK))
     assert (later.deployed_at, later.deployed_by) == (NOON, "ana")
 
 

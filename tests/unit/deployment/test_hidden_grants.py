@@ -43,12 +43,9 @@ def engine_over(
     catalog: FakeUnityCatalog,
     deployment: Deployment,
     policy: Policy = NO_POLICY,
-    schema: Schema = SCHEMA,
     runner: SqlRunner | None = None,
 ) -> Orchestrator:
-    return engine_on(
-        UnityCatalogReader(catalog, parallelism=2), runner or catalog, deployment, policy, schemas=[schema]
-    )
+    return engine_on(UnityCatalogReader(catalog, parallelism=2), runner or catalog, deployment, policy)
 
 
 def is_empty(plan: TablePlan) -> bool:
@@ -64,62 +61,62 @@ def asked_for_grants(catalog: FakeUnityCatalog) -> list[str]:
 
 
 def test_the_second_plan_is_empty_without_drift(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
-    engine_over(catalog, deployment).sync_tables([MODEL])
+    engine_over(catalog, deployment).sync_tables([MODEL, SCHEMA])
     assert on_table(catalog) == {ENGINE: ("MANAGE",), "readers": ("SELECT",)}
     assert dict(catalog.schemas["dev.silver"].grants)["readers"] == ("USE SCHEMA",)
-    assert is_empty(engine_over(catalog, deployment).plan_tables([MODEL]))
+    assert is_empty(engine_over(catalog, deployment).plan_tables([MODEL, SCHEMA]))
     catalog.statements.clear()
-    assert engine_over(catalog, deployment).sync_tables([MODEL]) == ()
+    assert engine_over(catalog, deployment).sync_tables([MODEL, SCHEMA]) == ()
     assert catalog.statements == []
-    report = report_drift(engine_over(catalog, deployment), [MODEL])
+    report = report_drift(engine_over(catalog, deployment), [MODEL, SCHEMA])
     assert not report.drifted
     assert not report.schemas
 
 
 def test_a_revoked_grant_is_drift_all_the_same(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
-    engine_over(catalog, deployment).sync_tables([MODEL])
+    engine_over(catalog, deployment).sync_tables([MODEL, SCHEMA])
     catalog.run(f"REVOKE SELECT {ON_TABLE} FROM `readers`")
     catalog.run(f"REVOKE USE SCHEMA {ON_SCHEMA} FROM `readers`")
-    report = report_drift(engine_over(catalog, deployment), [MODEL])
+    report = report_drift(engine_over(catalog, deployment), [MODEL, SCHEMA])
     assert len(report.drifted) == 1
     assert len(report.schemas) == 1
 
 
 def test_an_undeclared_grant_is_revoked(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
-    engine_over(catalog, deployment).sync_tables([MODEL])
+    engine_over(catalog, deployment).sync_tables([MODEL, SCHEMA])
     model, schema = replace(MODEL, grants={}), replace(SCHEMA, grants={})
-    engine = engine_over(catalog, deployment, schema=schema)
-    report = report_drift(engine, [model])
+    engine = engine_over(catalog, deployment)
+    report = report_drift(engine, [model, schema])
     assert not report.drifted
     assert not report.schemas
-    engine.sync_tables([model])
+    engine.sync_tables([model, schema])
     assert on_table(catalog) == {ENGINE: ("MANAGE",)}
     assert dict(catalog.schemas["dev.silver"].grants) == {ENGINE: ("MANAGE",)}
     catalog.questions.clear()
-    assert is_empty(engine.plan_tables([model]))
+    assert is_empty(engine.plan_tables([model, schema]))
     assert asked_for_grants(catalog) == []
 
 
 def test_a_renamed_table_keeps_its_grants(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
-    engine_over(catalog, deployment).sync_tables([MODEL])
+    engine_over(catalog, deployment).sync_tables([MODEL, SCHEMA])
     renamed = replace(MODEL, table_name="sales", renamed_from=("orders",))
-    plan = engine_over(catalog, deployment).plan_tables([renamed])
+    plan = engine_over(catalog, deployment).plan_tables([renamed, SCHEMA])
     assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
         "RenameTable"
     ]
 
 
 def test_full_ownership_revokes_unmanaged_grants(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
-    engine_over(catalog, deployment).sync_tables([MODEL])
+    engine_over(catalog, deployment).sync_tables([MODEL, SCHEMA])
     catalog.run(f"GRANT MODIFY {ON_TABLE} TO `writers`")
     model = replace(MODEL, grants={**MODEL.grants, ENGINE: ("MANAGE",)})
-    engine_over(catalog, deployment, Policy(grants=Ownership.FULL)).sync_tables([model])
+    engine_over(catalog, deployment, Policy(grants=Ownership.FULL)).sync_tables([model, SCHEMA])
     assert on_table(catalog) == {ENGINE: ("MANAGE",), "readers": ("SELECT",)}
 
 
 def test_without_manage_a_plan_relies_on_the_views(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     catalog.run(f"REVOKE MANAGE {ON_TABLE} FROM `{ENGINE}`")
-    plan = engine_over(catalog, deployment).plan_tables([MODEL])
+    plan = engine_over(catalog, deployment).plan_tables([MODEL, SCHEMA])
     assert [type(action).__name__ for align in plan.align_tables for action in align.actions] == [
         "GrantPrivileges"
     ]
@@ -140,26 +137,28 @@ class LosingRunner:
 
 
 def test_a_lost_revoke_is_sent_again(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
-    engine_over(catalog, deployment).sync_tables([MODEL])
+    engine_over(catalog, deployment).sync_tables([MODEL, SCHEMA])
     runner, model = LosingRunner(catalog), replace(MODEL, grants={})
     with open_run(engine_over(catalog, deployment, runner=runner), "sync") as run:
-        apply_planned(run, plan_sync(run, [model]), control=ApplyControl(wait=lambda _seconds: None)).result()
+        apply_planned(
+            run, plan_sync(run, [model, SCHEMA]), control=ApplyControl(wait=lambda _seconds: None)
+        ).result()
     assert on_table(catalog) == {ENGINE: ("MANAGE",)}
 
 
 def test_owners_are_asked_for_nothing_more(deployment: Deployment) -> None:
     catalog = FakeUnityCatalog(checks_owners=True)
     models = [replace(MODEL, table_name=f"t{place}") for place in range(20)]
-    engine_over(catalog, deployment).sync_tables(models)
+    engine_over(catalog, deployment).sync_tables([*models, SCHEMA])
     catalog.questions.clear()
-    assert is_empty(engine_over(catalog, deployment).plan_tables(models))
+    assert is_empty(engine_over(catalog, deployment).plan_tables([*models, SCHEMA]))
     assert asked_for_grants(catalog) == []
     assert len(catalog.questions) == 13 + len(models)  # a query per view, a description per table
 
 
 def test_one_statement_per_table_and_schema(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
-    engine_over(catalog, deployment).sync_tables([MODEL])
+    engine_over(catalog, deployment).sync_tables([MODEL, SCHEMA])
     catalog.questions.clear()
-    engine_over(catalog, deployment).plan_tables([MODEL])
+    engine_over(catalog, deployment).plan_tables([MODEL, SCHEMA])
     assert sorted(asked_for_grants(catalog)) == [f"SHOW GRANTS {ON_SCHEMA}", f"SHOW GRANTS {ON_TABLE}"]
     assert len(catalog.questions) == 13 + 1 + 2

@@ -12,7 +12,7 @@ from delta_engine.deployment.recorded_models import (
     under_new_names,
     without_done_renames,
 )
-from delta_engine.deployment.resources import applied_plain, with_new_name, with_settled_renames
+from delta_engine.deployment.resources import applied_record, with_new_name, with_settled_renames
 from delta_engine.drift.comparison import compared
 from delta_engine.models import Column, ForeignKey, PrimaryKey, QualifiedName, Table, View, ViewName
 from delta_engine.ownership.recorded import resource_key
@@ -53,8 +53,7 @@ REVENUE = View("dev", "gold", "Revenue", "SELECT id FROM dev.silver.orders", gra
 INCOME = replace(REVENUE, view_name="Income", renamed_from=("Revenue",))
 VIEWS = deployment_state().with_resources(
     {
-        "view.dev.gold.revenue": applied_plain(
-            REVENUE.qualified_name,
+        "view.dev.gold.revenue": applied_record(
             REVENUE,
             at=NOON,
             by="ana",

@@ -11,13 +11,12 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
-from delta_engine.models import Table
+from delta_engine.models import Securable
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.orchestrator import plan_revert
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.ownership.recorded import Status
-from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion
 from tests.builders.deployment import FACTS, deployment_over
@@ -106,10 +105,10 @@ def test_a_run_that_ends_during_a_report_is_no_drift(platform: FakePlatform, dep
         def __init__(self) -> None:
             self.times = 0
 
-        def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+        def snapshot_directly(self, models: Sequence[Securable]) -> CatalogState:
             return platform.snapshot(models)
 
-        def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+        def snapshot(self, models: Sequence[Securable]) -> CatalogState:
             self.times += 1
             if self.times == 1:
                 sync(platform, deployment, *CHANGED)

@@ -15,7 +15,7 @@ from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
-from delta_engine.models import CheckConstraint, Column, PrimaryKey, Schema, Table
+from delta_engine.models import CheckConstraint, Column, PrimaryKey, Schema, Securable, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.observing import record_statuses
@@ -71,15 +71,14 @@ def engine_over(
     catalog: FakeUnityCatalog,
     deployment: Deployment,
     *,
-    schemas: Sequence[Schema] = (),
     at: str | None = None,
     how: type[BaseException] = StatementError,
 ) -> Orchestrator:
     runner = catalog if at is None else Faulty(catalog, at, how)
-    return engine_on(catalog, runner, deployment, POLICY, schemas=schemas)
+    return engine_on(catalog, runner, deployment, POLICY)
 
 
-def sync(catalog: FakeUnityCatalog, deployment: Deployment, *models: Table, **faults: Any) -> None:
+def sync(catalog: FakeUnityCatalog, deployment: Deployment, *models: Securable, **faults: Any) -> None:
     engine_over(catalog, deployment, **faults).sync_tables(models)
 
 
@@ -270,7 +269,7 @@ ELSEWHERE = replace(BARE, schema_name="gold")
 
 def test_a_failed_schema_blocks_its_own_tables(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     with pytest.raises(ApplyFailedError) as caught:
-        sync(catalog, deployment, BARE, ELSEWHERE, schemas=[SILVER], at="GRANT")
+        sync(catalog, deployment, BARE, ELSEWHERE, SILVER, at="GRANT")
     assert [*catalog.tables] == ["dev.gold.orders"]
     assert str(caught.value) == (
         "1 of 1 schemas and 1 of 2 tables failed:\n"
@@ -295,10 +294,10 @@ def test_what_was_applied_to_a_schema_is_removed_with_its_model(
     catalog: FakeUnityCatalog, deployment: Deployment, how: type[BaseException]
 ) -> None:
     with pytest.raises((ApplyFailedError, Kill)):
-        sync(catalog, deployment, BARE, schemas=[SILVER], at="GRANT", how=how)
+        sync(catalog, deployment, BARE, SILVER, at="GRANT", how=how)
     assert catalog.schemas["dev.silver"].tags
     plain = Schema("dev", "silver")
-    sync(catalog, deployment, BARE, schemas=[plain])
+    sync(catalog, deployment, BARE, plain)
     assert not catalog.schemas["dev.silver"].tags
     schema = recorded(deployment).resources["schema.dev.silver"]
     assert schema.status is Status.HEALTHY
@@ -308,8 +307,8 @@ def test_what_was_applied_to_a_schema_is_removed_with_its_model(
 
 def test_a_killed_run_recorded_its_schemas(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     with pytest.raises(Kill):
-        sync(catalog, deployment, BARE, schemas=[SILVER], at="CREATE TABLE", how=Kill)
-    sync(catalog, deployment, BARE, schemas=[Schema("dev", "silver")])
+        sync(catalog, deployment, BARE, SILVER, at="CREATE TABLE", how=Kill)
+    sync(catalog, deployment, BARE, Schema("dev", "silver"))
     assert not catalog.schemas["dev.silver"].tags
 
 

@@ -19,7 +19,6 @@ from delta_engine.deployment.recorded_models import (
     model_records,
 )
 from delta_engine.deployment.resources import (
-    applied_plain,
     unfinished,
     with_new_name,
     without_resources,
@@ -29,6 +28,7 @@ from delta_engine.models import CheckConstraint, Column, QualifiedName, SchemaNa
 from delta_engine.ownership.recorded import (
     AnyRecord,
     Failure,
+    Recorded,
     RecordedDifference,
     Status,
     resource_key,
@@ -159,7 +159,7 @@ def test_an_unmanaged_table_that_gets_a_model_is_no_longer_unmanaged() -> None:
 
 
 def test_schemas_go_missing_and_come_back() -> None:
-    schema = applied_plain(SchemaName("dev", "silver"), at=NOON, by="ana")
+    schema = Recorded(SchemaName("dev", "silver"), deployed_at=NOON, deployed_by="ana")
     state = deployment_state().with_resources({"schema.dev.silver": schema})
     gone = CatalogState(tables={ORDERS.key: ABSENT}, missing_schemas=frozenset({("dev", "silver")}))
     missing = synchronized(state, gone, managed=set())

@@ -236,9 +236,9 @@ def test_a_schema_that_was_not_begun_is_not_recorded(tmp_path: Path) -> None:
     platform, deployment, control = FakePlatform(), deployment_over(tmp_path), ApplyControl()
     control.stop.request()
     schema = Schema("dev", "silver", comment="x")
-    engine = engine_on(platform, platform, deployment, schemas=(schema,))
+    engine = engine_on(platform, platform, deployment)
     with open_run(engine, "sync") as run:
-        planned = plan_sync(run, [])
+        planned = plan_sync(run, [schema])
         plan = TablePlan((Create(Schema("dev", "silver", "x")),))
         with pytest.raises(ApplyStoppedError):
             apply_planned(run, with_plan(planned, plan), control=control).result()

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from delta_engine.aspects.backfill_actions import DropFormerColumn, ExpandColumn, FillColumn
-from delta_engine.models import Column, Table
+from delta_engine.models import Column, Securable
 from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import CatalogState, TableState
 from tests.builders.engines import engine_on
 from tests.builders.models import catalog_of, orders
@@ -25,12 +24,12 @@ class LaggingReader:
     def __init__(self) -> None:
         self.read_directly: list[str] = []
 
-    def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
-        return catalog_of(models, *(BEFORE for _ in models))
+    def snapshot(self, models: Sequence[Securable]) -> CatalogState:
+        return catalog_of([MODEL], BEFORE)
 
-    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+    def snapshot_directly(self, models: Sequence[Securable]) -> CatalogState:
         self.read_directly += [model.key for model in models]
-        return catalog_of(models, *(SWAPPED for _ in models))
+        return catalog_of([MODEL], SWAPPED)
 
 
 def test_a_conversion_that_a_view_does_not_show_is_not_begun_again() -> None:

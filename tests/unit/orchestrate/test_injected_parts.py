@@ -76,12 +76,13 @@ class Reporting:
 def test_a_reader_needs_snapshot_alone() -> None:
     catalog = FakeUnityCatalog(["dev.silver"])
     reader: CatalogReader = Reader(catalog)
-    engine = engine_on(reader, catalog, schemas=[Schema("dev", "silver", "Cleaned")])
-    assert [str(outcome.name) for outcome in engine.sync_tables([PARENT, CHILD])] == [
+    engine = engine_on(reader, catalog)
+    models: list[Table | Schema] = [PARENT, CHILD, Schema("dev", "silver", "Cleaned")]
+    assert [str(outcome.name) for outcome in engine.sync_tables(models)] == [
         "dev.silver.nations",
         "dev.silver.regions",
     ]
-    assert engine.sync_tables([PARENT, CHILD]) == ()
+    assert engine.sync_tables(models) == ()
 
 
 def test_a_reader_that_leaves_out_a_table_is_refused() -> None:

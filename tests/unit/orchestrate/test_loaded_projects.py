@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from delta_engine.errors import InvalidCommandError, InvalidModelError
-from delta_engine.models import Function
+from delta_engine.models import Function, of_kind
 from delta_engine.orchestrate.project import load_project
 from tests.conftest import CONFIG
 from tests.projects.commandline import CommandLine
@@ -68,13 +68,13 @@ def test_globs_select_tables_functions_and_policies_alike(
     project = load_project(governed / "conf", "local", tables=[glob])
     assert [str(model.qualified_name) for model in project.selectable] == selected
     assert project.is_partial
-    assert len(project.synced_others) == len(project.selectable) - len(project.models)
+    assert project.synced == project.selectable
 
 
 def test_globs_that_select_everything_leave_the_project_whole(governed: Path) -> None:
     project = load_project(governed / "conf", "local", tables=["*"])
     assert not project.is_partial
-    assert len(project.others_of(Function)) == 2
+    assert len(of_kind(Function, project.models)) == 2
 
 
 def test_a_glob_that_selects_nothing_is_refused_with_similar_names(governed: Path) -> None:

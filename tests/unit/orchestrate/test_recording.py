@@ -23,6 +23,7 @@ from delta_engine.errors import StatementError
 from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement
 from delta_engine.models import Column, QualifiedName, SchemaName, Table
 from delta_engine.orchestrate import recording
+from delta_engine.orchestrate.applied_records import AppliedRecords
 from delta_engine.orchestrate.intent import Intent
 from delta_engine.orchestrate.recording import Recording
 from delta_engine.orchestrate.runs import Observation, PlannedRun
@@ -61,11 +62,11 @@ class Run:
                 models=(MODEL,), observed=(catalog := CatalogState(tables={ORDERS.key: observed}))
             ),
             models=(MODEL,),
-            intent=Intent(planner=TablePlanner(policy or Policy()), tables=(MODEL,)),
-            others=(),
+            intent=Intent(planner=TablePlanner(policy or Policy()), models=(MODEL,)),
             snapshot=catalog,
         )
         changes = dict.fromkeys((KEY, resource_key(SILVER)), LastChange(run="run-1", at=NOON))
+        self.records = AppliedRecords(self.recorder, planned)
         self.recording = Recording(self.recorder, planned, changes, lambda _outcome: None)
 
     def table(self, key: str = KEY) -> Recorded[Table]:
@@ -117,7 +118,7 @@ def test_the_order_that_a_plan_leaves(
     tmp_path: Path, policy: Policy | None, model: Table, order: tuple[str, ...]
 ) -> None:
     run = Run(tmp_path, observed(X, THEIRS, Column("id", "bigint")), policy)
-    assert run.recording.applied(model, None).column_order == order
+    assert run.records.applied(model).column_order == order
 
 
 def test_a_table_that_an_unfinished_run_left_as_declared_gets_its_present_version(run: Run) -> None:

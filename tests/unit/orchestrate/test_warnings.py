@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import Table
+from delta_engine.models import Securable
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
-from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import CatalogState
 from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
@@ -39,10 +38,10 @@ def test_a_report_notes_that_the_catalog_of_undeclared_tables_was_not_read(tmp_p
     sync(platform, deployment, kept, gone)
 
     class WithoutCatalog:
-        def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+        def snapshot(self, models: Sequence[Securable]) -> CatalogState:
             if any(model.key == gone.key for model in models):
                 raise CatalogReadError("the catalog does not exist")
-            return platform.snapshot(models, others)
+            return platform.snapshot(models)
 
     report = report_drift(replace(engine_over(platform, deployment), reader=WithoutCatalog()), [kept])
     (note,) = report.notes

@@ -314,7 +314,7 @@ def test_a_model_whose_schema_exists_in_another_case_is_refused_with_both_names(
         assert (refusal.table, refusal.reason) == ("dev.upper.orders", OF_UPPER)
         assert observed.missing_schemas == {("dev", "gold")}
         with pytest.raises(CatalogReadError, match=r"^schema dev\.upper exists as 'Upper'"):
-            reader.snapshot([], [Schema("dev", "upper", comment="x")])
+            reader.snapshot([Schema("dev", "upper", comment="x")])
 
 
 def test_a_schema_in_another_case_is_named_by_listings(tmp_path: Path) -> None:

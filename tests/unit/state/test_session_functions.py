@@ -127,10 +127,10 @@ MODEL = Function("spark_catalog", "g", "m", "string", "x")
 
 def test_a_function_costs_one_description() -> None:
     reader, runner = reader_of(rows())
-    assert reader.snapshot([], [MODEL]).functions[MODEL.key].body == "concat(email, n)"
+    assert reader.snapshot([MODEL]).functions[MODEL.key].body == "concat(email, n)"
     assert runner.statements.count("DESCRIBE FUNCTION EXTENDED `spark_catalog`.`g`.`m`") == 1
     others, runner = reader_of(rows())
-    others.snapshot([], [])
+    others.snapshot([])
     assert not [sql for sql in runner.statements if "FUNCTION" in sql]
 
 
@@ -147,7 +147,7 @@ def test_a_function_costs_one_description() -> None:
 )
 def test_an_unreadable_function_leaves_the_others(answer: Answer, reason: str) -> None:
     reader, _ = reader_of(answer)
-    state, (refusal,) = readable_snapshot(reader, [], [MODEL, Schema("spark_catalog", "g")])
+    state, (refusal,) = readable_snapshot(reader, [MODEL, Schema("spark_catalog", "g")])
     assert str(refusal).startswith(f"function spark_catalog.g.m: {reason}")
     assert not state.functions
 
@@ -155,4 +155,4 @@ def test_an_unreadable_function_leaves_the_others(answer: Answer, reason: str) -
 def test_a_lost_server_is_no_refusal_of_a_function() -> None:
     reader, _ = reader_of(StatementError("no", sql="", error_class="WAREHOUSE_UNREACHABLE"))
     with pytest.raises(StatementError, match=r"reading function spark_catalog\.g\.m failed"):
-        reader.snapshot([], [MODEL])
+        reader.snapshot([MODEL])

@@ -87,19 +87,19 @@ def as_rows(text: str) -> Answer:
 def test_a_view_of_the_session_catalog_costs_one_description_and_is_no_other_table() -> None:
     reader, runner = reader_of({"AS JSON": as_rows(DESCRIBED)})
     table = Table("spark_catalog", "g", "t", [])
-    state = reader.snapshot([table], [MODEL])
+    state = reader.snapshot([table, MODEL])
     assert state.views[MODEL.key].comment == "a view"
     assert [name.table for name in state.other_tables] == ["other"]
     assert len([sql for sql in runner.statements if "AS JSON" in sql]) == 1
     others, runner = reader_of({})
-    others.snapshot([table], [Schema("spark_catalog", "g")])
+    others.snapshot([table, Schema("spark_catalog", "g")])
     assert not [sql for sql in runner.statements if "AS JSON" in sql]
 
 
 def test_a_missing_view_is_absent_also_in_a_missing_schema() -> None:
     reader, _ = reader_of({"AS JSON": MISSING})
     elsewhere = View("spark_catalog", "nowhere", "v", "SELECT 1 AS a")
-    state = reader.snapshot([], [MODEL, elsewhere])
+    state = reader.snapshot([MODEL, elsewhere])
     assert state.views == {MODEL.key: ABSENT_VIEW, elsewhere.key: ABSENT_VIEW}
     assert state.missing_schemas == {("spark_catalog", "nowhere")}
 
@@ -123,7 +123,7 @@ def test_a_missing_view_is_absent_also_in_a_missing_schema() -> None:
 )
 def test_an_unreadable_view_leaves_the_others(answer: Answer, reason: str) -> None:
     reader, _ = reader_of({"AS JSON": answer})
-    state, (refusal,) = readable_snapshot(reader, [], [MODEL, Schema("spark_catalog", "g")])
+    state, (refusal,) = readable_snapshot(reader, [MODEL, Schema("spark_catalog", "g")])
     assert str(refusal).startswith(f"view spark_catalog.g.v: {reason}")
     assert not state.views
 
@@ -131,7 +131,7 @@ def test_an_unreadable_view_leaves_the_others(answer: Answer, reason: str) -> No
 def test_a_lost_server_is_no_refusal_of_a_view() -> None:
     reader, _ = reader_of({"AS JSON": StatementError("no", sql="", error_class="WAREHOUSE_UNREACHABLE")})
     with pytest.raises(StatementError, match=r"reading view spark_catalog\.g\.v failed"):
-        reader.snapshot([], [MODEL])
+        reader.snapshot([MODEL])
 
 
 def test_a_view_is_found_under_its_former_name() -> None:
@@ -139,11 +139,11 @@ def test_a_view_is_found_under_its_former_name() -> None:
         {"`new` AS JSON": MISSING, "`newer` AS JSON": MISSING, "`v` AS JSON": as_rows(DESCRIBED)}
     )
     model = View("spark_catalog", "g", "new", "SELECT 1 AS a", renamed_from=["newer", "v"])
-    state = snapshot_with_former_names(reader, [Table("spark_catalog", "g", "t", [])], [model])
+    state = snapshot_with_former_names(reader, [Table("spark_catalog", "g", "t", []), model])
     assert state.views[model.key].former_name == ViewName("spark_catalog", "g", "v")
     assert state.views[model.key].comment == "a view"
     assert [name.table for name in state.other_tables] == ["other"]
     existing = View("spark_catalog", "g", "v", "SELECT 1 AS a", renamed_from="newer")
     runner.statements.clear()
-    assert snapshot_with_former_names(reader, [], [existing]).views[existing.key].former_name is None
+    assert snapshot_with_former_names(reader, [existing]).views[existing.key].former_name is None
     assert len([sql for sql in runner.statements if "AS JSON" in sql]) == 1

@@ -103,7 +103,7 @@ class Catalog:
         return list(rights_warnings(PrincipalReader(self), plan, observed))
 
     def planned(self, model: Table, *declared: Other) -> tuple[TablePlan, CatalogState]:
-        observed = self.fake.snapshot([model], declared)
+        observed = self.fake.snapshot([model, *declared])
         return TablePlanner(Policy()).plan([model, *declared], observed, {}), observed
 
 
@@ -205,7 +205,7 @@ def test_predictive_optimization_of_a_table_needs_modify_and_of_a_schema_ownersh
     """The pages "ALTER TABLE" and "Predictive optimization" of docs.databricks.com."""
     table = orders(predictive_optimization="enable")
     declared = Schema("dev", "silver", predictive_optimization="enable")
-    observed = catalog.fake.snapshot([table], [declared])
+    observed = catalog.fake.snapshot([table, declared])
     plan = TablePlanner(Policy()).plan([table, declared], observed, {})
     assert [(str(need.securable), need.right) for need in needs(plan, observed)] == [
         ("schema dev.silver", Right.MANAGE),
@@ -416,7 +416,7 @@ def test_a_changed_view_needs_its_owner_and_a_new_one_create_table() -> None:
         View("dev", "gold", "changed", "SELECT 2 AS a", tags={"domain": "sales"}),
         View("dev", "gold", "other", query, comment="Other", renamed_from="renamed"),
     ]
-    observed = snapshot_with_former_names(catalog, [], models)
+    observed = snapshot_with_former_names(catalog, models)
     plan = TablePlanner().plan(models, observed)
     assert {(str(need.securable), need.right) for need in needs(plan, observed)} == {
         ("schema dev.gold", Right.CREATE_TABLE),

@@ -12,11 +12,13 @@ from delta_engine.models import (
     PolicyName,
     QualifiedName,
     SchemaName,
+    Securable,
     SecurableName,
     Table,
     ViewName,
+    of_kind,
 )
-from delta_engine.state.catalog_reader import Other, PlatformReader
+from delta_engine.state.catalog_reader import PlatformReader
 from delta_engine.state.states import ABSENT, ABSENT_SCHEMA, CatalogState
 from delta_engine.state.table_queries import TableVersion
 
@@ -36,16 +38,13 @@ class LastRead:
         for name in absent:
             self._states[name.kind][name.key] = kind_of(name).state(exists=False)
 
-    def snapshot(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+    def snapshot(self, models: Sequence[Securable]) -> CatalogState:
         """Return the states of securables; see `PlatformReader.snapshot`."""
-        unread = [model for model in models if model.key not in self._tables]
-        unread_others = [
-            model for model in others if model.key not in self._states[model.qualified_name.kind]
-        ]
-        if unread or unread_others:
-            self._keep(self._reader.snapshot(unread, unread_others))
-        asked = {model.key: self._tables[model.key] for model in models}
-        above = {*(model.key for model in others), *(key.rpartition(".")[0] for key in asked)}
+        unread = [model for model in models if model.key not in self._states[model.qualified_name.kind]]
+        if unread:
+            self._keep(self._reader.snapshot(unread))
+        asked = {table.key: self._tables[table.key] for table in of_kind(Table, models)}
+        above = {*(model.key for model in models), *(key.rpartition(".")[0] for key in asked)}
         schema_states = {key: self._schemas[key] for key in above if key in self._schemas}
         return CatalogState(
             tables=asked,
@@ -57,15 +56,16 @@ class LastRead:
             views=self._states[ViewName.kind],
         )
 
-    def snapshot_directly(self, models: Sequence[Table], others: Sequence[Other] = ()) -> CatalogState:
+    def snapshot_directly(self, models: Sequence[Securable]) -> CatalogState:
         """Return the states of securables, always read again; see `PlatformReader.snapshot_directly`."""
         if self.views_of is None:
-            observed = self._reader.snapshot_directly(models, others)
+            observed = self._reader.snapshot_directly(models)
         else:
             unread = [model for model in self.views_of if model.key not in self._tables]
-            observed = self._reader.snapshot([*models, *unread], others)
+            observed = self._reader.snapshot([*models, *unread])
         self._keep(observed)
-        return replace(observed, tables={model.key: observed.tables[model.key] for model in models})
+        asked = (table.key for table in of_kind(Table, models))
+        return replace(observed, tables={key: observed.tables[key] for key in asked})
 
     def existing(self, names: Iterable[QualifiedName]) -> tuple[QualifiedName, ...]:
         """Return the tables that existed when they were read last."""

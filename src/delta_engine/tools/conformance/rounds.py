@@ -17,7 +17,7 @@ from delta_engine.errors import CatalogReadError, RefusedError, StatementError, 
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind
-from delta_engine.models import FunctionName, PolicyName, QualifiedName, Securable, Table
+from delta_engine.models import FunctionName, PolicyName, QualifiedName, Securable, Table, of_kind
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import plan_sync
@@ -33,7 +33,6 @@ from delta_engine.tools.conformance.scratch_objects import ScratchObjects, repla
 from delta_engine.tools.conformance.scratch_tables import Group
 from delta_engine.tools.conformance.statement_log import LIMIT_REACHED, StatementLog
 from delta_engine.validation.preflight import Preflight
-from delta_engine.validation.rules import of_kind
 from delta_engine.validation.validator import PlanValidator
 
 MOST_READS: Final = 3
@@ -195,7 +194,7 @@ class Rounds:
         if position == _POSITION_READ_FROM_VIEWS:
             ended = [walk for walk in walks if walk not in begun and walk.has_agreed]
             self.reader.forget(_keys(ended))
-            self.reader.views_of = [*_tables(ended), *_removed(begun)]
+            self.reader.views_of = [*of_kind(Table, _models(ended)), *_removed(begun)]
         with self.log.at(f"read back after step {position + 1}", places):
             self._sync(begun)
             self.control.stop.check()
@@ -225,7 +224,7 @@ class Rounds:
 
     def _sync_once(self, walks: Sequence[Walk]) -> None:
         with open_run(self._environment(walks), _OPERATION) as run:
-            planned = plan_sync(run, _tables(walks))
+            planned = plan_sync(run, _models(walks))
             raise_all(planned.refusals)
             self.objects.begin(planned.compiled)
             self.reader.forget(step.name.key for step in planned.compiled.steps)
@@ -284,7 +283,7 @@ class Rounds:
         while walks:
             try:
                 left = self.reader.snapshot(_removed(walks))
-                again = plan_unlocked(self._environment(walks), _tables(walks))
+                again = plan_unlocked(self._environment(walks), _models(walks))
                 raise_all(again.refusals)
             except UNREADABLE as error:
                 self.control.stop.check()
@@ -305,7 +304,6 @@ class Rounds:
         """Return the environment in which only the tables that the steps remove are undeclared ones."""
         return replace(
             self.environment,
-            others=tuple(model for walk in walks for model in walk.step if not isinstance(model, Table)),
             owns=tuple(str(name) for walk in walks for name in walk.removed),
         )
 
@@ -314,8 +312,8 @@ def _keys(walks: Iterable[Walk]) -> set[str]:
     return {key for walk in walks for key in walk.keys}
 
 
-def _tables(walks: Iterable[Walk]) -> list[Table]:
-    return of_kind(Table, (model for walk in walks for model in walk.step))
+def _models(walks: Iterable[Walk]) -> list[Securable]:
+    return [model for walk in walks for model in walk.step]
 
 
 def _lines_by_group(

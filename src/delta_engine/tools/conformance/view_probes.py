@@ -9,7 +9,7 @@ from typing import Final
 from delta_engine.backends.capabilities import Feature
 from delta_engine.backends.error_conditions import is_refused_query
 from delta_engine.errors import StatementError
-from delta_engine.models import Table, View, ViewColumn
+from delta_engine.models import Table, View, ViewColumn, of_kind
 from delta_engine.sql.text import sql_path
 from delta_engine.sql.view_queries import is_same_query, without_names
 from delta_engine.sql.views import sql_alter_view_query, sql_create_view, sql_describe_query
@@ -20,7 +20,6 @@ from delta_engine.tools.conformance.report import Holds
 from delta_engine.tools.conformance.rounds import Rounds
 from delta_engine.tools.conformance.scratch_tables import scratch_view
 from delta_engine.tools.conformance.statement_log import error_form
-from delta_engine.validation.rules import of_kind
 
 _KEPT: Final = frozenset({"query", "schema_mode", "comment", "owner", "grants"})
 """What the documentation or Spark says that a view keeps when its query changes."""
@@ -30,7 +29,7 @@ _KEPT: Final = frozenset({"query", "schema_mode", "comment", "owner", "grants"})
 def _altered(rounds: Rounds, view: View, before: ViewState) -> Answer:
     """Set the query of a view that has everything again, and compare the view before and after."""
     rounds.backend.runner.run(sql_alter_view_query(view.qualified_name, view.query))
-    after = rounds.backend.reader.snapshot_directly([], [view]).views[view.key]
+    after = rounds.backend.reader.snapshot_directly([view]).views[view.key]
     lost = [field.name for field in fields(ViewState) if field.compare and _differ(before, after, field.name)]
     lost = [part for part in lost if part != "query" or not is_same_query(before.query, after.query)]
     return Holds.NO if {*lost} & _KEPT else Holds.YES, [f"lost: {', '.join(lost) or 'nothing'}"]

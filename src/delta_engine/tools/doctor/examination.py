@@ -24,7 +24,7 @@ from delta_engine.errors import (
     StatementError,
     engine_version,
 )
-from delta_engine.models import Function, QualifiedName, Schema, SchemaName, View
+from delta_engine.models import Function, QualifiedName, Schema, SchemaName, Table, View, of_kind
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import (
     git_lineage,
@@ -254,7 +254,7 @@ def _check_catalogs(
     if isinstance(place, DatabricksState):
         own += (QualifiedName(place.catalog, place.schema, name) for name in (HEADS, LOCKS))
     uses = catalog_uses(
-        [model.qualified_name for model in project.models] if project else (),
+        [table.qualified_name for table in project.tables] if project else (),
         _schemas_of(project) if project else (),
         own,
         creates_schemas=settings.policy.create_schemas,
@@ -285,9 +285,9 @@ def _check_catalogs(
 
 def _schemas_of(project: Project) -> list[SchemaName]:
     models: list[Schema | Function | View] = [
-        *project.others_of(Schema),
-        *project.others_of(Function),
-        *project.others_of(View),
+        *of_kind(Schema, project.models),
+        *of_kind(Function, project.models),
+        *of_kind(View, project.models),
     ]
     return [SchemaName(model.catalog_name, model.schema_name) for model in models]
 
@@ -316,12 +316,12 @@ def _read_catalog(findings: Findings, backend: Backend, use: CatalogUse) -> Cata
     """Check a catalog; return its readable part, or None."""
     subject = f"catalog {use.catalog}"
     grant = Securable((use.catalog,)).grant(Right.USE_CATALOG, findings.run_by)
-    models = list(map(bare_model, use.tables))
-    schemas = [Schema(use.catalog, schema) for schema in use.schemas]
+    schemas = (Schema(use.catalog, schema) for schema in use.schemas)
+    models: list[Table | Schema] = [*map(bare_model, use.tables), *schemas]
     outcome = findings.attempt(
         Topic.CATALOGS,
         subject,
-        lambda: readable_snapshot(backend.reader, models, schemas),
+        lambda: readable_snapshot(backend.reader, models),
         f"If it exists: {grant}",
     )
     if outcome is None:
@@ -342,7 +342,7 @@ def _check_plan(
         return None
     environment = open_environment(project, backend, deployment or Deployment.unrecorded())
     planned = findings.attempt(
-        Topic.PLAN, "sync", lambda: plan_unlocked(environment, project.models, allow_cached=False)
+        Topic.PLAN, "sync", lambda: plan_unlocked(environment, project.synced, allow_cached=False)
     )
     if planned is not None:
         findings.checks += plan_checks(planned, is_recorded=deployment is not None)

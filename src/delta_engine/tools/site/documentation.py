@@ -10,7 +10,7 @@ from delta_engine.deployment.definitions import config_checksum
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.errors import DeltaEngineError
-from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table, View
+from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table, View, of_kind
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
 from delta_engine.orchestrate.project import Project
@@ -48,11 +48,11 @@ def document_project(
     """
     return Documentation(
         environment=project.settings.environment,
-        tables=tuple(sorted(project.models, key=_sort_key)),
-        views=tuple(sorted(project.others_of(View), key=_sort_key)),
-        functions=tuple(sorted(project.others_of(Function), key=_sort_key)),
-        policies=tuple(sorted(project.others_of(AbacPolicy), key=lambda policy: policy.key)),
-        schemas={schema.key: schema for schema in project.others_of(Schema)},
+        tables=tuple(sorted(project.tables, key=_sort_key)),
+        views=tuple(sorted(of_kind(View, project.models), key=_sort_key)),
+        functions=tuple(sorted(of_kind(Function, project.models), key=_sort_key)),
+        policies=tuple(sorted(of_kind(AbacPolicy, project.models), key=lambda policy: policy.key)),
+        schemas={schema.key: schema for schema in of_kind(Schema, project.models)},
         deployment=state,
         why_not_applied=why_not_applied,
         applied={resource_key(model.qualified_name): applied(model, state) for model in project.selectable}

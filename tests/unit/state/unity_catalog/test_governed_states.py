@@ -79,7 +79,7 @@ def asked(catalog: FakeUnityCatalog, *words: str) -> list[str]:
 
 def refusal(runner: Faulty, *models: Other) -> str:
     with pytest.raises(CatalogReadError) as caught:
-        UnityCatalogReader(runner).snapshot([], models)
+        UnityCatalogReader(runner).snapshot(models)
     return str(caught.value)
 
 
@@ -90,12 +90,12 @@ def error(error_class: str) -> StatementError:
 def test_a_project_without_functions_and_policies_asks_no_question_about_them(
     catalog: FakeUnityCatalog,
 ) -> None:
-    UnityCatalogReader(catalog).snapshot([TABLE], [Schema("dev", "governance")])
+    UnityCatalogReader(catalog).snapshot([TABLE, Schema("dev", "governance")])
     assert not asked(catalog, *OF_FUNCTIONS, *OF_POLICIES)
 
 
 def test_functions_cost_three_views_for_all_schemas_of_a_catalog(catalog: FakeUnityCatalog) -> None:
-    UnityCatalogReader(catalog).snapshot([TABLE], [MASK, MINE, Function("dev", "silver", "f", "int", "1")])
+    UnityCatalogReader(catalog).snapshot([TABLE, MASK, MINE, Function("dev", "silver", "f", "int", "1")])
     questions = asked(catalog, *OF_FUNCTIONS, *OF_POLICIES)
     assert len(questions) == 3
     assert all("IN ('governance', 'silver')" in sql for sql in questions)
@@ -104,7 +104,7 @@ def test_functions_cost_three_views_for_all_schemas_of_a_catalog(catalog: FakeUn
 def test_policies_cost_a_list_for_each_scope_and_those_above_and_a_description_each(
     catalog: FakeUnityCatalog,
 ) -> None:
-    UnityCatalogReader(catalog).snapshot([TABLE], [PII, replace(PII, name="other"), ON_TABLE])
+    UnityCatalogReader(catalog).snapshot([TABLE, PII, replace(PII, name="other"), ON_TABLE])
     assert asked(catalog, *OF_FUNCTIONS) == []
     assert sorted(asked(catalog, *OF_POLICIES)) == [
         "DESCRIBE POLICY `mask_pii` ON SCHEMA `dev`.`silver`",
@@ -122,7 +122,7 @@ def test_a_snapshot_has_declared_functions_and_policies_and_their_neighbours(
     catalog.policies.append(replace(catalog.policies[0], name="grants", policy_type="GRANT"))
     missing, elsewhere = replace(MASK, function_name="missing"), replace(MASK, schema_name="nowhere")
     absent = replace(PII, name="absent")
-    state = UnityCatalogReader(catalog).snapshot([], [MASK, missing, elsewhere, absent])
+    state = UnityCatalogReader(catalog).snapshot([MASK, missing, elsewhere, absent])
     assert state.functions[MASK.key].body == MASK.body
     assert state.functions[MASK.key].grants == MASK.grants
     assert state.functions[MINE.key].exists
@@ -141,12 +141,12 @@ def test_a_snapshot_has_declared_functions_and_policies_and_their_neighbours(
 )
 def test_policies_on_what_does_not_exist_are_missing(catalog: FakeUnityCatalog, scope: PolicyScope) -> None:
     policy = replace(PII, scope=scope)
-    assert UnityCatalogReader(catalog).snapshot([], [policy]).policies[policy.key] == ABSENT_POLICY
+    assert UnityCatalogReader(catalog).snapshot([policy]).policies[policy.key] == ABSENT_POLICY
     assert not [sql for sql in asked(catalog, "SHOW POLICIES") if scope.kind.value.upper() in sql]
 
 
 def test_policies_of_a_catalog_need_no_schema(catalog: FakeUnityCatalog) -> None:
-    assert UnityCatalogReader(catalog).snapshot([], [ROWS]).policies == {ROWS.key: policy_state_of(ROWS)}
+    assert UnityCatalogReader(catalog).snapshot([ROWS]).policies == {ROWS.key: policy_state_of(ROWS)}
     assert not asked(catalog, "information_schema")
 
 
@@ -155,7 +155,7 @@ def test_a_policy_that_may_not_be_read_is_refused_with_the_right_that_it_needs(r
     assert refusal(runner, PII) == (
         "policy mask_pii on schema dev.silver: it cannot be read: no. Ask for MANAGE on schema dev.silver."
     )
-    state, refusals = readable_snapshot(UnityCatalogReader(runner), [TABLE], [MASK, PII])
+    state, refusals = readable_snapshot(UnityCatalogReader(runner), [TABLE, MASK, PII])
     assert state.functions[MASK.key].exists
     assert state.table(TABLE.qualified_name).exists
     assert [each.securable for each in refusals] == ["policy mask_pii on schema dev.silver"]
@@ -163,14 +163,14 @@ def test_a_policy_that_may_not_be_read_is_refused_with_the_right_that_it_needs(r
 
 def test_policies_above_the_declared_ones_need_no_right(runner: Faulty) -> None:
     runner.refused["SHOW POLICIES ON CATALOG"] = error("INSUFFICIENT_PERMISSIONS")
-    state = UnityCatalogReader(runner).snapshot([], [PII])
+    state = UnityCatalogReader(runner).snapshot([PII])
     assert [*state.policies] == [PII.key]
 
 
 def test_a_description_in_another_form_refuses_its_policy_alone(runner: Faulty) -> None:
     runner.changed["DESCRIBE POLICY `mask_pii`"] = lambda _rows: [{"info_name": "Name", "info_value": "x"}]
     assert refusal(runner, PII).startswith("policy mask_pii on schema dev.silver: DESCRIBE POLICY shows no ")
-    own = UnityCatalogReader(runner).snapshot([], [ON_TABLE]).policies
+    own = UnityCatalogReader(runner).snapshot([ON_TABLE]).policies
     assert PII.key not in own
     assert own[ON_TABLE.key] == policy_state_of(ON_TABLE)
 
@@ -178,18 +178,18 @@ def test_a_description_in_another_form_refuses_its_policy_alone(runner: Faulty) 
 def test_a_lost_server_is_no_refusal_of_a_policy(runner: Faulty) -> None:
     runner.refused["SHOW POLICIES ON SCHEMA"] = error("WAREHOUSE_UNREACHABLE")
     with pytest.raises(StatementError, match=r"reading the policies on schema dev\.silver failed"):
-        UnityCatalogReader(runner).snapshot([], [PII])
+        UnityCatalogReader(runner).snapshot([PII])
 
 
 def test_hidden_bodies_and_owners_are_unknown(catalog: FakeUnityCatalog) -> None:
     catalog.hides_bodies, catalog.user = True, "bob"
-    state = UnityCatalogReader(catalog).snapshot([], [MASK]).functions[MASK.key]
+    state = UnityCatalogReader(catalog).snapshot([MASK]).functions[MASK.key]
     assert (state.body, state.owner, state.shows_tags) == (None, None, False)
 
 
 def test_expected_grants_that_the_view_hides_are_asked_one_by_one(runner: Faulty) -> None:
     runner.changed[".routine_privileges"] = lambda _rows: []
-    state = UnityCatalogReader(runner).snapshot([], [MASK, MINE])
+    state = UnityCatalogReader(runner).snapshot([MASK, MINE])
     assert state.functions[MASK.key].grants == MASK.grants
     assert asked(runner.catalog, "SHOW GRANTS") == ["SHOW GRANTS ON FUNCTION `dev`.`governance`.`mask_email`"]
 
@@ -219,7 +219,7 @@ def test_a_function_that_the_engine_cannot_manage_is_refused_if_it_is_declared(
         {**row, **(changes if row["specific_name"] == "mine" else {})} for row in rows
     ]
     assert refusal(runner, MINE).startswith(f"function dev.governance.mine: {reason}")
-    state = UnityCatalogReader(runner).snapshot([], [MASK])
+    state = UnityCatalogReader(runner).snapshot([MASK])
     assert MINE.key not in state.functions
     assert state.functions[MASK.key].exists
 
@@ -227,7 +227,7 @@ def test_a_function_that_the_engine_cannot_manage_is_refused_if_it_is_declared(
 def test_views_that_may_not_be_read_are_an_error(runner: Faulty) -> None:
     runner.refused[".routines"] = error("INSUFFICIENT_PERMISSIONS")
     with pytest.raises(StatementError):
-        UnityCatalogReader(runner).snapshot([], [MASK])
+        UnityCatalogReader(runner).snapshot([MASK])
 
 
 def test_a_declared_policy_of_another_type_is_refused(runner: Faulty) -> None:
@@ -242,7 +242,7 @@ def test_a_function_and_a_table_of_one_name_keep_their_own_grants(catalog: FakeU
     catalog.run("CREATE TABLE `dev`.`governance`.`mask_email` (`id` INT) USING delta")
     catalog.run("GRANT SELECT ON TABLE `dev`.`governance`.`mask_email` TO `bob`")
     table = Table("dev", "governance", "mask_email", [Column("id", "int")], grants={"bob": ["SELECT"]})
-    state = UnityCatalogReader(catalog).snapshot([table], [MASK])
+    state = UnityCatalogReader(catalog).snapshot([table, MASK])
     assert state.table(table.qualified_name).grants == table.grants
     assert state.functions[MASK.key].grants == MASK.grants
 
@@ -254,12 +254,12 @@ def test_a_snapshot_with_functions_has_all_masks_and_filters_of_the_catalog(
     catalog.run(f"CREATE TABLE `dev`.`silver`.`undeclared` (`id` INT, `Mail` STRING MASK {mask}) USING delta")
     catalog.run("ALTER TABLE `dev`.`silver`.`t` SET ROW FILTER `dev`.`governance`.`mine` ON ()")
     catalog.questions.clear()
-    state = UnityCatalogReader(catalog).snapshot([], [MASK])
+    state = UnityCatalogReader(catalog).snapshot([MASK])
     assert state.function_uses == {
         MASK.key: (("dev.silver.undeclared", "mail"),),
         MINE.key: (("dev.silver.t", None),),
     }
     assert len(asked(catalog, ".column_masks", ".row_filters")) == 2
     catalog.questions.clear()
-    assert UnityCatalogReader(catalog).snapshot([TABLE], [MASK]).function_uses == state.function_uses
+    assert UnityCatalogReader(catalog).snapshot([TABLE, MASK]).function_uses == state.function_uses
     assert len(asked(catalog, ".column_masks", ".row_filters")) == 2

@@ -46,7 +46,7 @@ def test_only_schemas_that_declare_their_optimization_are_described() -> None:
     catalog = FakeUnityCatalog(("dev.silver", "dev.gold"))
     catalog.run("ALTER SCHEMA dev.silver DISABLE PREDICTIVE OPTIMIZATION")
     declared = [Schema("dev", "Silver", predictive_optimization="enable"), Schema("dev", "gold")]
-    schemas = UnityCatalogReader(catalog).snapshot([], declared).schema_states
+    schemas = UnityCatalogReader(catalog).snapshot(declared).schema_states
     assert schemas["dev.silver"].predictive_optimization == "disable"
     assert schemas["dev.gold"].predictive_optimization is None
     assert [sql for sql in catalog.questions if "DESCRIBE" in sql] == [

@@ -190,7 +190,7 @@ def test_show_grants_adds_to_what_the_views_show(answer: Answer, grants: dict[st
         "ON TABLE": answer,
         "ON SCHEMA": granted(("r", "USE_SCHEMA", "DATABASE"), ("all", "BROWSE", "CATALOG")),
     }
-    state = UnityCatalogReader(unity(SHOWN, texts)).snapshot([GRANTED_TABLE], [GRANTED_SCHEMA])
+    state = UnityCatalogReader(unity(SHOWN, texts)).snapshot([GRANTED_TABLE, GRANTED_SCHEMA])
     assert dict(state.table(ORDERS).grants) == grants
     assert dict(state.schema_states["dev.silver"].grants) == {"a": ("CREATE TABLE",), "r": ("USE SCHEMA",)}
 
@@ -218,7 +218,7 @@ def test_show_grants_that_fails_for_one_table_refuses_that_table_alone(failure: 
 def test_show_grants_that_fails_for_a_schema_names_it() -> None:
     texts: dict[str, Answer] = {"AS JSON": document(*PLAIN), "SHOW GRANTS": OF_ONE_TABLE["status 500"]}
     with pytest.raises(CatalogReadError, match=r"^schema dev\.silver: its grants cannot be read: "):
-        UnityCatalogReader(unity(SHOWN, texts)).snapshot([], [GRANTED_SCHEMA])
+        UnityCatalogReader(unity(SHOWN, texts)).snapshot([GRANTED_SCHEMA])
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_an_answer_of_show_grants_in_another_shape_refuses_its_object_alone(row:
     assert of_table.value.table == "dev.silver.a"
     assert of_table.value.reason.startswith("SHOW GRANTS ON TABLE `dev`.`silver`.`a` answers in another form")
     with pytest.raises(RefusalGroup) as of_both:
-        UnityCatalogReader(runner).snapshot(models, [GRANTED_SCHEMA])
+        UnityCatalogReader(runner).snapshot([*models, GRANTED_SCHEMA])
     assert [refusal.table for refusal in of_both.value.refusals] == ["dev.silver.a", None]
     assert "SHOW GRANTS ON SCHEMA `dev`.`silver` answers" in str(of_both.value)
 
@@ -261,7 +261,7 @@ def test_it_asks_no_more_than_needed() -> None:
 def test_schemas_can_be_read_that_hold_no_table() -> None:
     runner = unity({"schemata": [schema_row("gold")], "tables": []})
     schemas = [Schema("dev", "gold"), Schema("dev", "bronze")]
-    state = UnityCatalogReader(runner).snapshot([], schemas)
+    state = UnityCatalogReader(runner).snapshot(schemas)
     assert state.schema_states == {"dev.gold": SchemaState(owner="platform")}
     assert state.missing_schemas == {("dev", "bronze")}
 
@@ -342,7 +342,7 @@ def renamed_catalog() -> FakeUnityCatalog:
 
 def test_a_renamed_catalog_is_read_through_the_views_of_system() -> None:
     reader = UnityCatalogReader(renamed_catalog())
-    state = reader.snapshot([orders()], [Schema("dev", "gold"), Schema("dev", "bronze")])
+    state = reader.snapshot([orders(), Schema("dev", "gold"), Schema("dev", "bronze")])
     table = state.table(ORDERS)
     assert (table.primary_key, dict(table.tags)) == (PrimaryKey(["id"], "pk"), {"from": "dev.silver.orders"})
     assert table.row_filter == RowFilter("dev.gov.mine", ["id"])

@@ -57,7 +57,7 @@ def test_what_the_statements_said_is_read(knows_json: bool) -> None:
     catalog.knows_json = knows_json
     reader = UnityCatalogReader(catalog)
     models = [orders(), *(Table("dev", "gold", name, ()) for name in ("lines", "parts"))]
-    for state in (reader.snapshot(models, [Schema("dev", "silver")]), reader.snapshot_directly(models)):
+    for state in (reader.snapshot([*models, Schema("dev", "silver")]), reader.snapshot_directly(models)):
         table = state.tables["dev.silver.orders"]
         assert replace(table, table_properties={}) == ORDERS
         assert table.table_properties["team"] == "retail"

@@ -181,7 +181,7 @@ def test_a_schema_that_cannot_be_described_is_named() -> None:
     schema = Schema("dev", "silver", predictive_optimization="enable")
     runner = unity(None, {"DESCRIBE SCHEMA": OF_ONE_TABLE["status 500"], "AS JSON": document(*PLAIN)})
     with pytest.raises(CatalogReadError, match=r"^schema dev\.silver cannot be described: "):
-        UnityCatalogReader(runner).snapshot([], [schema])
+        UnityCatalogReader(runner).snapshot([schema])
 
 
 @pytest.mark.parametrize("where", ["schemata", "key_column_usage"])

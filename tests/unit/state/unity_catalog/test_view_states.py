@@ -86,7 +86,7 @@ def asked(catalog: FakeUnityCatalog, *words: str) -> list[str]:
 
 
 def views_in(runner: Faulty | FakeUnityCatalog, *models: Other) -> CatalogState:
-    return UnityCatalogReader(runner).snapshot([], models)
+    return UnityCatalogReader(runner).snapshot(models)
 
 
 def refusal(runner: Faulty, *models: Other) -> str:
@@ -100,17 +100,17 @@ def error(error_class: str) -> StatementError:
 
 
 def test_a_project_without_views_asks_no_question_about_them(catalog: FakeUnityCatalog) -> None:
-    UnityCatalogReader(catalog).snapshot([TABLE], [Schema("dev", "gold")])
+    UnityCatalogReader(catalog).snapshot([TABLE, Schema("dev", "gold")])
     assert not asked(catalog, ".views", "gold`.`")
     assert len(asked(catalog, *JSON)) == 1
 
 
 def test_views_cost_one_view_more_and_a_description_for_each_declared_mode(catalog: FakeUnityCatalog) -> None:
     reader = UnityCatalogReader(catalog)
-    reader.snapshot([TABLE], [Schema("dev", "gold")])
+    reader.snapshot([TABLE, Schema("dev", "gold")])
     before = len(catalog.questions)
     catalog.questions.clear()
-    reader.snapshot([TABLE], [Schema("dev", "gold"), REVENUE, PLAIN])
+    reader.snapshot([TABLE, Schema("dev", "gold"), REVENUE, PLAIN])
     assert len(asked(catalog, ".views")) == 1
     assert len(asked(catalog, *JSON)) == 2
     assert len(catalog.questions) == before + 2
@@ -137,7 +137,7 @@ def test_a_view_is_read_as_it_was_made(catalog: FakeUnityCatalog, is_listed: boo
     listing = CatalogListing(catalog) if is_listed else None
     reader = UnityCatalogReader(catalog, listing=listing)
     read = reader.snapshot_directly if directly else reader.snapshot
-    views = read([TABLE], [REVENUE, PLAIN]).views
+    views = read([TABLE, REVENUE, PLAIN]).views
     assert views[REVENUE.key] == view_state_of(REVENUE)
     plain = views[PLAIN.key]
     assert plain.query == (PLAIN.query if directly else "SELECT    1 AS a,\n2 AS b")
@@ -152,13 +152,13 @@ def test_a_view_is_read_as_it_was_made(catalog: FakeUnityCatalog, is_listed: boo
 def test_the_fake_catalog_reads_itself_as_the_reader_reads_it(catalog: FakeUnityCatalog) -> None:
     models = [REVENUE, PLAIN, View("dev", "gold", "no", "SELECT 1 AS a")]
     reader = UnityCatalogReader(catalog, listing=CatalogListing(catalog))
-    assert catalog.snapshot([], models).views == reader.snapshot([], models).views
+    assert catalog.snapshot(models).views == reader.snapshot(models).views
 
 
 def test_a_listing_that_fails_is_replaced_by_descriptions(catalog: FakeUnityCatalog) -> None:
     listing = CatalogListing(catalog)
     listing.is_down = True
-    state = UnityCatalogReader(catalog, listing=listing).snapshot([], [REVENUE])
+    state = UnityCatalogReader(catalog, listing=listing).snapshot([REVENUE])
     assert state.views[REVENUE.key] == view_state_of(REVENUE)
 
 
@@ -169,7 +169,7 @@ def test_the_query_of_another_owner_is_unknown_and_all_else_is_read(
     catalog.hides_queries, catalog.user = True, "eve"
     reader = UnityCatalogReader(catalog, listing=CatalogListing(catalog) if is_listed else None)
     plain = replace(REVENUE, schema_mode=None)
-    state = reader.snapshot([], [plain]).views[plain.key]
+    state = reader.snapshot([plain]).views[plain.key]
     assert state == replace(view_state_of(REVENUE), query=None, schema_mode=state.schema_mode)
 
 
@@ -187,7 +187,7 @@ def test_a_view_that_just_changed_is_not_read_from_views_that_lag(runner: Faulty
     for view in ("tables", "columns", "views"):
         runner.changed[f"information_schema.{view}\n"] = lambda rows: ()
     state = UnityCatalogReader(runner).snapshot_directly(
-        [], [REVENUE, View("dev", "gold", "gone", "SELECT 1 AS a")]
+        [REVENUE, View("dev", "gold", "gone", "SELECT 1 AS a")]
     )
     assert state.views == {
         REVENUE.key: replace(view_state_of(REVENUE)),
@@ -241,7 +241,7 @@ def test_an_unreadable_view_leaves_the_others(runner: Faulty) -> None:
     ]
     with pytest.raises(CatalogReadError, match=r"view dev\.gold\.plain: its columns are not visible to you"):
         views_in(runner, REVENUE, PLAIN)
-    state, (unreadable,) = readable_snapshot(UnityCatalogReader(runner), [], [REVENUE, PLAIN])
+    state, (unreadable,) = readable_snapshot(UnityCatalogReader(runner), [REVENUE, PLAIN])
     assert unreadable.securable == "view dev.gold.plain"
     assert [*state.views] == [REVENUE.key]
 
@@ -255,10 +255,10 @@ def test_a_lost_server_is_no_refusal_of_a_view(runner: Faulty) -> None:
 def test_a_view_is_found_under_its_former_name(catalog: FakeUnityCatalog) -> None:
     reader = UnityCatalogReader(catalog)
     renamed = replace(PLAIN, view_name="renamed", renamed_from=("never", "plain"))
-    state = snapshot_with_former_names(reader, [], [renamed]).views[renamed.key]
+    state = snapshot_with_former_names(reader, [renamed]).views[renamed.key]
     assert (state.exists, str(state.former_name)) == (True, "dev.gold.plain")
     absent = replace(PLAIN, view_name="absent", renamed_from=("never",))
-    assert snapshot_with_former_names(reader, [], [absent]).views[absent.key] == ABSENT_VIEW
+    assert snapshot_with_former_names(reader, [absent]).views[absent.key] == ABSENT_VIEW
 
 
 def test_the_views_of_schemas_are_read_whole_for_an_import(catalog: FakeUnityCatalog) -> None:
