@@ -372,7 +372,7 @@ class Engine:
             project, environment = self._opened(given, of_all)
             state = environment.deployment.peek_replayed()
             planned = plan_undo(environment, state, options)
-            options = options.undoing(undo_of(planned).run)
+            options = options.with_values(undoes=undo_of(planned).run)
             file = None if planned.refusals else make_plan_file(project, environment, planned, options)
         return Plan(
             planned=planned,

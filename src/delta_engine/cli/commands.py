@@ -121,7 +121,7 @@ def show_plan(
         print_note(selection.note)
         if selection.is_unchanged:
             return _show_no_changes(selection, rendering, out)
-        project, options = selection.project, options.limited_to(selection.changed)
+        project, options = selection.project, options.with_values(changed=selection.changed)
     environment = _open_environment(context, project, options)
     with status("reading the catalog …"):
         draft = draft_unlocked(
@@ -215,7 +215,7 @@ def undo_run(
     with status("reading the catalog …"):
         planned = plan_undo(environment, environment.deployment.peek_replayed(), options)
     print_note(undo_note(planned))
-    options = options.undoing(undo_of(planned).run)
+    options = options.with_values(undoes=undo_of(planned).run)
     rendering = Rendering.JSON if as_json else Rendering.SQL if dry_run else Rendering.TREE
     return _shown(project, environment, planned, options, rendering, out=out, is_full=is_full)
 

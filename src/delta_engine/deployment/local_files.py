@@ -98,7 +98,7 @@ def lost_identity(store: StateStore, stored: StoredDocument | None) -> DocumentI
     newest_known = next((identity for identity in identities if identity.state_id), identities[-1])
     # The next serial replaced this version.
     reached = [int(version.version_id.partition("-")[0]) + version.is_replaced for version in kept]
-    return newest_known.at_serial(max([*(identity.serial for identity in identities), *reached]))
+    return newest_known.with_values(serial=max([*(identity.serial for identity in identities), *reached]))
 
 
 def _identities(

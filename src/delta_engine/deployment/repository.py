@@ -158,7 +158,7 @@ class StateRepository:
         stored = _current(self._store)
         lost = lost_identity(self._store, stored)
         if lost.state_id:  # a file with the lost document's own serial may replace it
-            require_successor(state, lost.at_serial(lost.serial - 1))
+            require_successor(state, lost.with_values(serial=lost.serial - 1))
         earlier = (lost.write_id,) if lost.write_id else ()
         successor = self._successor(state, max(lost.serial, state.serial), earlier)
         versions = self._store.versions

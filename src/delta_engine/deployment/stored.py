@@ -7,11 +7,11 @@ from datetime import datetime
 
 import msgspec
 
-from delta_engine.models.open_struct import Moment
+from delta_engine.models.open_struct import Moment, Struct
 from delta_engine.telemetry.visible import shown_moment
 
 
-class DocumentIdentity(msgspec.Struct, frozen=True, kw_only=True):
+class DocumentIdentity(Struct, frozen=True, kw_only=True):
     """What distinguishes one saved document from every other: one state_id per environment, one write_id per save.
 
     Its parts are empty where a damaged document lacks them. `updated_at` and `updated_by` say when and by whom it was
@@ -28,10 +28,6 @@ class DocumentIdentity(msgspec.Struct, frozen=True, kw_only=True):
     def version_id(self) -> str:
         """The name of this document among the kept versions; sorts by serial."""
         return f"{self.serial:08d}-{self.write_id}"
-
-    def at_serial(self, serial: int) -> DocumentIdentity:
-        """Return the identity of the same document under another serial."""
-        return msgspec.structs.replace(self, serial=serial)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +92,7 @@ class LockHolder(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.who} on {self.host} (process {self.pid}), {self.operation} since {since}{watch}"
 
 
-class LockRecord(msgspec.Struct, frozen=True, kw_only=True):
+class LockRecord(Struct, frozen=True, kw_only=True):
     """The state of a lock. It is overwritten, never deleted.
 
     Args:
@@ -113,11 +109,3 @@ class LockRecord(msgspec.Struct, frozen=True, kw_only=True):
     lease_seconds: float
     released: bool
     holder: LockHolder
-
-    def as_released(self) -> LockRecord:
-        """Return the record of the free lock."""
-        return msgspec.structs.replace(self, released=True)
-
-    def with_next_beat(self) -> LockRecord:
-        """Return the record of the lease after one more renewal."""
-        return msgspec.structs.replace(self, beat=self.beat + 1)

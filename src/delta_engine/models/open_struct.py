@@ -26,14 +26,18 @@ Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class OpenStruct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The base class of every part of a document."""
-
-    unknown: dict[str, Any] | None = msgspec.field(default=None, name=UNKNOWN_KEY)
+class Struct(msgspec.Struct, frozen=True, kw_only=True):
+    """The base class of the parts of documents."""
 
     def with_values(self, **values: Any) -> Self:
-        """Return the part with other values, and with the fields that this engine does not know."""
+        """Return the part with other values; an open one keeps the fields that this engine does not know."""
         return msgspec.structs.replace(self, **values)
+
+
+class OpenStruct(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The base class of every part of a document that newer engines may extend."""
+
+    unknown: dict[str, Any] | None = msgspec.field(default=None, name=UNKNOWN_KEY)
 
 
 SomeStruct = TypeVar("SomeStruct", bound=OpenStruct)

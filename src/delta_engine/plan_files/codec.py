@@ -42,7 +42,7 @@ def encode_plan_file(file: PlanFile) -> bytes:
 
 def sealed(file: PlanFile) -> PlanFile:
     """Return a plan file with the checksum of its content."""
-    return msgspec.structs.replace(file, checksum=_checksum(msgspec.to_builtins(file)))
+    return file.with_values(checksum=_checksum(msgspec.to_builtins(file)))
 
 
 def read_plan_file(path: Path, *, environment: str, engine_version: str) -> PlanFile:

@@ -15,7 +15,7 @@ from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.deployment.document import Checksum
 from delta_engine.errors import RefusedError, SourceLocation
 from delta_engine.models import SchemaName
-from delta_engine.models.open_struct import Moment
+from delta_engine.models.open_struct import Moment, Struct
 from delta_engine.report.planned_actions import PlannedChange
 from delta_engine.telemetry.visible import plural
 
@@ -37,7 +37,7 @@ class PlanFileError(RefusedError):
         super().__init__(reason, location=SourceLocation(where) if where else None, way_out=way_out)
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The base of every part of a plan file."""
 
 
@@ -104,14 +104,6 @@ class Options(_Part, frozen=True, kw_only=True):
     undoes: str | None = None
     skips_refused: bool = False
     changed: ChangedTables | None = None
-
-    def limited_to(self, changed: ChangedTables | None) -> Options:
-        """Return the options with what `--changed-since` chose."""
-        return msgspec.structs.replace(self, changed=changed)
-
-    def undoing(self, run: str) -> Options:
-        """Return the options with the whole id of the run to undo."""
-        return msgspec.structs.replace(self, undoes=run)
 
 
 NO_OPTIONS: Final = Options()

@@ -140,7 +140,7 @@ class FileLock:
     def _mark_released(self) -> None:
         record = self._record()
         if record is not None:
-            write_atomically(self._record_path, encode_lock_record(record.as_released()))
+            write_atomically(self._record_path, encode_lock_record(record.with_values(released=True)))
 
 
 class _FileLease:

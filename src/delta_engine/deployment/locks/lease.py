@@ -144,7 +144,7 @@ class LeaseLock:
             if current is None or current[0].released:
                 return None
             record, token = current
-            broken = record.as_released()
+            broken = record.with_values(released=True)
             stored, _doubt = _swapped(self._records, broken, token)
             if stored is not None and stored[0] == broken:
                 return record.holder  # else the holder renewed or released it, or another run acquired it
@@ -221,7 +221,7 @@ class Lease:
             if self._lost_to:
                 return
             with suppress(StoreError):  # it is written, lost or soon expired
-                self._records.replace(self._record.as_released(), self._token)
+                self._records.replace(self._record.with_values(released=True), self._token)
             self._lost_to = "it was released"
 
     def _silence(self) -> float:
@@ -238,7 +238,7 @@ class Lease:
         patience = self._record.lease_seconds * _BEAT_PATIENCE
         with self._guard, Stop(within=current_stop(), seconds=patience).as_current():
             asked_at = self._monotonic()
-            beaten = self._record.with_next_beat()
+            beaten = self._record.with_values(beat=self._record.beat + 1)
             try:
                 stored, _doubt = _swapped(self._records, beaten, self._token)
             except StoreError:
