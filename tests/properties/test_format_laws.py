@@ -76,7 +76,7 @@ layouts: st.SearchStrategy[Layout] = st.sampled_from(
 def test_formatting_orders_keys_and_changes_nothing_else(
     declared: list[Any], beside: list[Any], seed: int, lay_out: Layout
 ) -> None:
-    text = unordered(yaml_models(declared, VARIABLES, beside), seed, lay_out)
+    text = unordered(yaml_models([*declared, *beside], VARIABLES), seed, lay_out)
     result = formatted(text, "m.yml")
     assert formatted(result, "m.yml") == result
     assert Counter("".join(result.split())) == Counter("".join(text.split()))
@@ -90,5 +90,5 @@ def test_formatting_orders_keys_and_changes_nothing_else(
 @settings(max_examples=examples(60, 1000), deadline=None)
 @given(st.lists(tables(), max_size=2), st.lists(schemas() | functions() | policies(), max_size=2))
 def test_what_import_writes_is_formatted(declared: list[Any], beside: list[Any]) -> None:
-    text = yaml_models(declared, VARIABLES, beside)
+    text = yaml_models([*declared, *beside], VARIABLES)
     assert formatted(text, "m.yml") == text

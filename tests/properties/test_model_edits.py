@@ -188,7 +188,7 @@ def test_an_edited_schema_loads_as_what_was_wanted_beside_the_others(
     data: st.DataObject, first: Schema, second: Schema, layout: Layout
 ) -> None:
     after = data.draw(st.none() | st.just(first) | schema_contents(first.catalog_name, first.schema_name))
-    text = layout(yaml_models([TABLE], VARIABLES, [first, second]))
+    text = layout(yaml_models([TABLE, first, second], VARIABLES))
     with temporary_settings(VARIABLES) as project:
         (_, (before, other)) = declared_in_yaml(text, project)
         edited_text = _edited_text(text, ModelEdit(before=before, after=after), layout, project)

@@ -12,11 +12,11 @@ import pytest
 from delta_engine.actions import Align, Create, TablePlan
 from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.errors import SourceLocation
+from delta_engine.models import Securable
 from delta_engine.models.functions import Function, Parameter
 from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyMask, PolicyScope
 from delta_engine.sql.functions import sql_create_function
 from delta_engine.sql.policies import sql_create_policy
-from delta_engine.state.catalog_reader import Other
 from delta_engine.state.function_states import FunctionState, function_state_of
 from delta_engine.state.governed_tags import GovernedTagReader
 from delta_engine.state.policy_states import PolicyState, policy_state_of
@@ -156,7 +156,7 @@ class _Unreachable:
 def test_a_listing_that_fails_is_read_in_sql_from_then_on(api: FakeGovernanceApi) -> None:
     listing = _Unreachable()
     reader, in_sql = UnityCatalogReader(api.catalog, governance=listing), UnityCatalogReader(api.catalog)
-    models: list[Other] = [*FUNCTIONS, *POLICIES]
+    models: list[Securable] = [*FUNCTIONS, *POLICIES]
     assert reader.snapshot(models) == in_sql.snapshot(models)
     asked = listing.asked
     assert reader.snapshot(models) == in_sql.snapshot(models)
@@ -171,7 +171,7 @@ def test_an_older_sdk_without_policies_reads_them_in_sql(client: Any, api: FakeG
 
 def test_what_may_not_be_listed_is_read_in_sql(client: Any, api: FakeGovernanceApi) -> None:
     api.refused = {"dev.silver"}
-    models: list[Other] = [*FUNCTIONS, *POLICIES]
+    models: list[Securable] = [*FUNCTIONS, *POLICIES]
     state = UnityCatalogReader(api.catalog, governance=client).snapshot(models)
     assert state == UnityCatalogReader(api.catalog).snapshot(models)
 

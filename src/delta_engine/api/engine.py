@@ -41,7 +41,6 @@ from delta_engine.orchestrate.runs import Environment
 from delta_engine.orchestrate.undoing import plan_undo, undo_note, undo_of
 from delta_engine.plan_files.document import Options
 from delta_engine.report.run_report import RunReport
-from delta_engine.state.catalog_reader import Other
 from delta_engine.telemetry.context import in_context
 from delta_engine.telemetry.visible import plural
 
@@ -310,7 +309,7 @@ class Engine:
         with self._speaking():
             scope = scope_of(self._settings, exclude)
             imported = import_tables(self._opened_backend(), target, scope)
-        if not imported.models:
+        if not imported.selectable:
             raise_all(imported.refusals)
         return Models.of(imported, self._settings.variables)
 
@@ -390,7 +389,7 @@ class Engine:
         return in_context(environment=self.environment, interface="python")
 
     def _given(
-        self, tables: Table | Sequence[Table] | None, others: Sequence[Other]
+        self, tables: Table | Sequence[Table] | None, others: Sequence[Securable]
     ) -> tuple[Securable, ...] | None:
         """Return the models that Python code gave; None for those of the project."""
         if tables is None and self._conf_dir is None:
@@ -444,7 +443,7 @@ def _others(
     functions: Sequence[Function],
     policies: Sequence[AbacPolicy],
     views: Sequence[View],
-) -> tuple[Other, ...]:
+) -> tuple[Securable, ...]:
     return (
         *_each(schemas, Schema, "schemas"),
         *_each(functions, Function, "functions"),

@@ -12,7 +12,7 @@ from delta_engine.actions.drift_policy import Severity
 from delta_engine.config.model_writer import python_models, yaml_models
 from delta_engine.drift.drift_report import DriftReport, ResourceDrift
 from delta_engine.errors import RefusedError
-from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table, View
+from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table, View, of_kind
 from delta_engine.orchestrate.import_folder import FolderReport
 from delta_engine.orchestrate.importing import Imported
 from delta_engine.orchestrate.planned_documents import planned_json
@@ -222,26 +222,26 @@ class Models:
         """Return what an import read."""
         return cls(
             tables=imported.tables,
-            schemas=imported.schemas,
-            functions=tuple(model for model in imported.others if isinstance(model, Function)),
-            policies=tuple(model for model in imported.others if isinstance(model, AbacPolicy)),
-            views=tuple(model for model in imported.others if isinstance(model, View)),
+            schemas=tuple(of_kind(Schema, imported.models)),
+            functions=tuple(of_kind(Function, imported.models)),
+            policies=tuple(of_kind(AbacPolicy, imported.models)),
+            views=tuple(of_kind(View, imported.models)),
             refusals=imported.refusals,
             notes=imported.notes,
             variables=variables,
         )
 
     @property
-    def _others(self) -> tuple[Securable, ...]:
-        return (*self.schemas, *self.functions, *self.policies, *self.views)
+    def _models(self) -> tuple[Securable, ...]:
+        return (*self.schemas, *self.functions, *self.policies, *self.views, *self.tables)
 
     def as_python(self) -> str:
         """Return a Python module that declares the models."""
-        return python_models(self.tables, self.variables, self._others)
+        return python_models(self._models, self.variables)
 
     def as_yaml(self) -> str:
         """Return a model file that declares the models."""
-        return yaml_models(self.tables, self.variables, self._others)
+        return yaml_models(self._models, self.variables)
 
     def __str__(self) -> str:
         return visible(self.as_python().rstrip("\n"))

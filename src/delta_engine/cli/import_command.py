@@ -14,7 +14,7 @@ from delta_engine.cli.options import argument, choice, flag, value
 from delta_engine.cli.terminal import Context, print_note, status, stepwise, stopped
 
 if TYPE_CHECKING:
-    from delta_engine.state.catalog_reader import Other
+    from delta_engine.models import Securable
 
 IMPORT_EPILOG: Final = (
     "Examples: delta-engine -e dev import dev.silver --to conf/models/silver.yml; delta-engine -e dev import dev "
@@ -148,15 +148,15 @@ def _import_to_file(
     backend = opened_backend(settings)
     with status("reading the catalog …"):
         imported = import_tables(backend, target, scope_of(settings, exclude), present)
-    print_left_out(imported.notes, imported.refusals if imported.models else ())
+    print_left_out(imported.notes, imported.refusals if imported.selectable else ())
     print_declared(imported.declared)
-    if not imported.models:
+    if not imported.selectable:
         raise_all(imported.refusals)
     write = yaml_models if language is Language.YAML else python_models
-    others: Sequence[Other] = (*imported.schemas, *imported.others)
+    models: Sequence[Securable] = imported.models
     if path is not None:
-        others = write_queries(others, path, settings.variables)
-    text = write(imported.tables, settings.variables, others)
+        models = write_queries(models, path, settings.variables)
+    text = write(models, settings.variables)
     if path is None:
         typer.echo(text, nl=False)
     else:
@@ -164,7 +164,7 @@ def _import_to_file(
             text = f"{schema_line(path, conf_dir)}\n{text}"
             write_editor_files(conf_dir, print_note)
         write_new(path, text)
-        print_note(f"{counted(len(imported.models), 'model')} written to {path}")
+        print_note(f"{counted(len(imported.selectable), 'model')} written to {path}")
     exit_with(imported.refusals)
 
 

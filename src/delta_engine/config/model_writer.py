@@ -27,21 +27,16 @@ from delta_engine.config.yaml_text import indented, list_item, pair
 from delta_engine.models import Securable, Table, View
 
 
-def yaml_models(
-    tables: Sequence[Securable], variables: Mapping[str, str], others: Sequence[Securable] = ()
-) -> str:
+def yaml_models(models: Iterable[Securable], variables: Mapping[str, str]) -> str:
     """Return a model file that loads as these models with these variables.
 
     Derived key names are None. A catalog with the value of a variable is written as that variable, preferably
     `catalog`; a schema only as the variable `schema`.
-
-    Args:
-        others: models of other kinds.
     """
-    by_kind = _by_kind((*others, *tables))
+    by_kind = _by_kind(models)
     lists = by_kind.items() if by_kind else [("tables", [])]
     return "\n".join(
-        _yaml_list(key, [_yaml_model(model, variables) for model in models]) for key, models in lists
+        _yaml_list(key, [_yaml_model(model, variables) for model in listed]) for key, listed in lists
     )
 
 
@@ -50,12 +45,10 @@ def query_text(view: View, variables: Mapping[str, str]) -> str:
     return f"{spelled(view, catalog_text(view.catalog_name, variables)).query}\n"
 
 
-def python_models(
-    tables: Sequence[Securable], variables: Mapping[str, str], others: Sequence[Securable] = ()
-) -> str:
+def python_models(models: Iterable[Securable], variables: Mapping[str, str]) -> str:
     """Return a Python module whose `tables(variables)` gives these models; the arguments are those of `yaml_models`."""
-    by_kind = _by_kind((*others, *tables)) or {"tables": []}
-    calls = [_python_model(model, variables) for models in by_kind.values() for model in models]
+    by_kind = _by_kind(models) or {"tables": []}
+    calls = [_python_model(model, variables) for listed in by_kind.values() for model in listed]
     classes = sorted(LISTS[key].model.__name__ for key in by_kind)
     *first, last = by_kind
     listed = f"{', '.join(first)} and {last}" if first else last
@@ -72,6 +65,7 @@ def python_models(
 
 def _by_kind(models: Iterable[Securable]) -> dict[str, list[Securable]]:
     """Return the models by their keys in a file, in the order of the kinds."""
+    models = [*models]
     lists = {key: [model for model in models if type(model) is kind.model] for key, kind in LISTS.items()}
     return {key: listed for key, listed in lists.items() if listed}
 

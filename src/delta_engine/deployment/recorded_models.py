@@ -23,7 +23,7 @@ from delta_engine.ownership.recorded import (
     Recorded,
     resource_key,
 )
-from delta_engine.state.catalog_reader import Other, former_names
+from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, former_name_of
 from delta_engine.telemetry.garbage import no_garbage_collection
 
@@ -50,7 +50,7 @@ def last_models(records: Mapping[str, Recorded[_Model]]) -> dict[str, _Model]:
     return {key: model for key, model in models.items() if model is not None}
 
 
-def undeclared_others(declared: Iterable[Securable], state: DeploymentState | None) -> tuple[Other, ...]:
+def undeclared_others(declared: Iterable[Securable], state: DeploymentState | None) -> tuple[Securable, ...]:
     """Return what was applied or attempted besides tables and schemas, and no model declares or renames."""
     names = {
         resource_key(name) for model in declared for name in (model.qualified_name, *former_names(model))

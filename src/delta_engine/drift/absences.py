@@ -21,7 +21,7 @@ from delta_engine.ownership.recorded import resource_key
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command
-from delta_engine.validation.needed_rights import Need, RightsAtHand, Securable, rights_at_hand
+from delta_engine.validation.needed_rights import Need, RightsAtHand, SecurableObject, rights_at_hand
 
 _NO_RIGHTS: Final = "the catalog does not show what you may see"
 
@@ -116,8 +116,8 @@ def _needs(name: SecurableName, missing_schemas: Collection[tuple[str, str]]) ->
     Access also needs USE of all parents, which the owner of a schema does not have in the catalog by itself
     (docs.databricks.com: "Unity Catalog permissions model concepts").
     """
-    catalog = Securable((name.catalog,))
-    parent = Securable(tuple(str(name.parents[0]).split("."))) if name.parents else catalog
+    catalog = SecurableObject((name.catalog,))
+    parent = SecurableObject(tuple(str(name.parents[0]).split("."))) if name.parents else catalog
     shown_by = kind_of(name).shown_by
     needs = [Need(securable=parent, right=right, owners_above=True) for right in shown_by]
     needs.append(Need(securable=catalog, right=Right.USE_CATALOG))

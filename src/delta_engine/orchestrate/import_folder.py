@@ -26,21 +26,19 @@ from delta_engine.config.whole_files import create_atomically, remove_unfinished
 from delta_engine.config.yaml_documents import MAX_BYTES
 from delta_engine.deployment.local_files import only_writer
 from delta_engine.errors import InvalidCommandError, RefusedError
-from delta_engine.models import AbacPolicy, QualifiedName, Securable, Table, View
+from delta_engine.models import AbacPolicy, QualifiedName, Securable, Table, View, of_kind
 from delta_engine.models.constraints import referenced_tables
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.importing import (
     Imported,
     Scope,
     Targets,
+    as_written,
     find_targets,
     read_models,
-    with_own_comments,
-    with_short_keys,
 )
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.sql.view_queries import read_relations
-from delta_engine.state.catalog_reader import Other
 from delta_engine.telemetry.visible import counted
 
 _BATCH: Final = 1_000
@@ -129,9 +127,9 @@ def import_to_folder(
     declared = {table.key: table for table in written.tables}
     present_keys = {resource_key(model.qualified_name): model for model in present}
     names = [name for name in targets.names if name.key not in declared]
-    others = [other for other in targets.others if resource_key(other.qualified_name) not in present_keys]
+    others = [other for other in targets.models if resource_key(other.qualified_name) not in present_keys]
     report = FolderReport(
-        declared=len(targets.names) + len(targets.others) - len(names) - len(others),
+        declared=len(targets.names) + len(targets.models) - len(names) - len(others),
         refusals=[*targets.refusals],
         notes=[*targets.notes],
     )
@@ -146,12 +144,12 @@ def import_to_folder(
             schemas = {name.schema for name in batch}
             own = tuple(other for other in others if _schema_of(other) in schemas)
             others = [other for other in others if other not in own]
-            part = replace(targets, names=batch, others=own, refusals=(), notes=())
+            part = replace(targets, names=batch, models=own, refusals=(), notes=())
             writer.add(batch, read_models(backend, part, scope.owns))
             done += len(batch)
             progress(f"written: {counted(report.tables, 'table')} of {len(names):,} in {folder.path}")
         if others:
-            rest = replace(targets, names=(), others=tuple(others), refusals=(), notes=())
+            rest = replace(targets, names=(), models=tuple(others), refusals=(), notes=())
             writer.add((), read_models(backend, rest, scope.owns))
         writer.finish()
     return report
@@ -164,7 +162,7 @@ def write_new(path: Path, text: str) -> None:
     sync_folder(path.parent)
 
 
-def write_queries(models: Iterable[Other], path: Path, variables: Mapping[str, str]) -> list[Other]:
+def write_queries(models: Iterable[Securable], path: Path, variables: Mapping[str, str]) -> list[Securable]:
     """Write the queries of views to files beside a model file, and return the models, which name these files.
 
     Raises:
@@ -215,8 +213,7 @@ class _Writer:
         self._folder = folder
         self._report = report
         self._present = present
-        self._tables: dict[str, Table] = {}
-        self._views: dict[str, View] = {}
+        self._relations: dict[str, Table | View] = {}
         self._note(present.values())
         self._waiting: list[_File] = []
         self._folders: set[Path] = set()
@@ -229,11 +226,9 @@ class _Writer:
         self.awaited -= {name.key for name in names}
         self._note(imported.models)
         undeclared = [
-            model
-            for model in (*imported.schemas, *imported.others)
-            if resource_key(model.qualified_name) not in self._present
+            model for model in imported.models if resource_key(model.qualified_name) not in self._present
         ]
-        self._waiting += _files(self._folder, imported.tables, undeclared)
+        self._waiting += _files(self._folder, undeclared)
         ready = [file for file in self._waiting if self._is_ready(file)]
         self._waiting = [file for file in self._waiting if file not in ready]
         for file in ready:
@@ -242,31 +237,27 @@ class _Writer:
             sync_folder(written)
 
     def _note(self, models: Iterable[Securable]) -> None:
-        models = [*models]
-        self._tables |= {model.key: model for model in models if isinstance(model, Table)}
-        self._views |= {model.key: model for model in models if isinstance(model, View)}
+        self._relations |= {model.key: model for model in models if isinstance(model, Table | View)}
 
     def finish(self) -> None:
         """Verify that no model is left unwritten."""
         assert not self._waiting, self._waiting
 
     def _is_ready(self, file: _File) -> bool:
-        parents = {name.key for table in file.tables for name in referenced_tables(table)}
-        views = (model for model in file.others if isinstance(model, View))
+        parents = {name.key for table in of_kind(Table, file.models) for name in referenced_tables(table)}
+        views = of_kind(View, file.models)
         read = {name.key for view in views for name in read_relations(view.query) or ()}
         return self.awaited.isdisjoint(parents | read)
 
     def _write(self, file: _File) -> None:
-        tables = [with_short_keys(table, self._tables) for table in file.tables]
-        relations: Mapping[str, Table | View] = {**self._tables, **self._views}
+        written = [as_written(model, self._relations) for model in file.models]
         variables = self._folder.settings.variables
         try:
-            own = [with_own_comments(model, relations) for model in file.others]
-            others = write_queries(own, file.path, variables)
+            written = write_queries(written, file.path, variables)
         except InvalidCommandError as refusal:
             self._report.refusals.append(refusal)
             return
-        text = yaml_models(tables, variables, others)
+        text = yaml_models(written, variables)
         conf_dir = self._folder.conf_dir
         first = f"{schema_line(file.path, conf_dir)}\n" if conf_dir else ""
         data = f"{first}{text}".encode()
@@ -281,47 +272,41 @@ class _Writer:
         try:
             create_atomically(file.path, data)
         except FileExistsError:
-            self._report.refusals.append(_occupied(file.path, file.names))
+            self._report.refusals.append(
+                _occupied(file.path, [str(model.qualified_name) for model in file.models])
+            )
             return
         self._report.files.append(file.path)
-        self._report.tables += len(tables)
-        self._report.others += sum(other.qualified_name.is_selectable for other in file.others)
+        tables = len(of_kind(Table, file.models))
+        self._report.tables += tables
+        self._report.others += sum(model.qualified_name.is_selectable for model in file.models) - tables
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _File:
     path: Path
-    tables: Sequence[Table]
-    others: Sequence[Other] = ()
-
-    @property
-    def names(self) -> list[str]:
-        """The names of its models."""
-        return [
-            *(str(table.qualified_name) for table in self.tables),
-            *(str(other.qualified_name) for other in self.others),
-        ]
+    models: Sequence[Securable]
 
 
-def _files(folder: ModelFolder, tables: Sequence[Table], others: Sequence[Other]) -> Iterator[_File]:
+def _files(folder: ModelFolder, models: Sequence[Securable]) -> Iterator[_File]:
     """Yield the files of whole schemas' models."""
-    by_schema: dict[str, list[Other]] = defaultdict(list)
-    for other in others:
-        by_schema[_schema_of(other)].append(other)
-    if folder.per is Per.SCHEMA:
-        for schema, group in groupby(tables, key=lambda table: table.schema_name):
-            yield _File(folder.file_of_schema(schema), [*group], by_schema.pop(schema, ()))
-    yield from (_File(folder.file_of_schema(schema), (), own) for schema, own in by_schema.items())
-    if folder.per is Per.TABLE:
-        yield from (_File(folder.file_of(table.qualified_name), (table,)) for table in tables)
+    tables, others = of_kind(Table, models), [model for model in models if not isinstance(model, Table)]
+    by_path: dict[Path, list[Securable]] = defaultdict(list)
+    for model in (*tables, *others) if folder.per is Per.SCHEMA else (*others, *tables):
+        if isinstance(model, Table):
+            path = folder.file_of(model.qualified_name)
+        else:
+            path = folder.file_of_schema(_schema_of(model))
+        by_path[path].append(model)
+    return (_File(path, own) for path, own in by_path.items())
 
 
-def _schema_of(model: Other) -> str:
+def _schema_of(model: Securable) -> str:
     return model.scope.parts[1] if isinstance(model, AbacPolicy) else model.schema_name
 
 
 def _schemas(targets: Targets) -> set[str]:
-    return {name.schema for name in targets.names} | {_schema_of(other) for other in targets.others}
+    return {name.schema for name in targets.names} | {*map(_schema_of, targets.models)}
 
 
 def _free(

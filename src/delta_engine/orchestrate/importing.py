@@ -35,6 +35,7 @@ from delta_engine.models import (
     View,
     ViewName,
     labelled,
+    of_kind,
 )
 from delta_engine.models.constraints import Keyed, referenced_table
 from delta_engine.orchestrate.backend import Backend
@@ -43,7 +44,6 @@ from delta_engine.sql.view_queries import read_relations
 from delta_engine.state.catalog_reader import (
     CatalogLister,
     Listing,
-    Other,
     bare_model,
     bare_view,
     direct_snapshot_by,
@@ -84,14 +84,14 @@ class Targets:
 
     Args:
         names: sorted by name, so that the tables of a schema stand together.
-        others: the functions, policies and views of the schemas that the target names.
+        models: the functions, policies and views of the schemas that the target names.
         is_whole: whether the target names whole schemas, which are imported too.
         notes: what is left out on purpose.
         refusals: why schemas cannot be listed.
     """
 
     names: tuple[QualifiedName, ...]
-    others: tuple[Other, ...] = ()
+    models: tuple[Securable, ...] = ()
     is_whole: bool = True
     notes: tuple[str, ...] = ()
     refusals: tuple[RefusedError, ...] = ()
@@ -102,24 +102,26 @@ class Imported:
     """The models that were read.
 
     Args:
-        schemas: of whole schemas, those that have a comment or tags.
-        others: the functions, policies and views.
+        models: of whole schemas, those that have a comment or tags, then functions, policies and views, then tables.
         refusals: why tables are missing that the target names.
         notes: what is left out on purpose.
         declared: the number of resources that have a model already.
     """
 
-    tables: tuple[Table, ...]
-    schemas: tuple[Schema, ...]
-    others: tuple[Other, ...]
+    models: tuple[Securable, ...]
     refusals: tuple[RefusedError, ...]
     notes: tuple[str, ...] = ()
     declared: int = 0
 
     @property
-    def models(self) -> tuple[Table | Other, ...]:
+    def tables(self) -> tuple[Table, ...]:
+        """The models of tables."""
+        return tuple(of_kind(Table, self.models))
+
+    @property
+    def selectable(self) -> tuple[Securable, ...]:
         """The models of all but schemas."""
-        return (*self.tables, *self.others)
+        return tuple(model for model in self.models if model.qualified_name.is_selectable)
 
 
 def scope_of(settings: Settings, exclude: Sequence[str]) -> Scope:
@@ -145,30 +147,26 @@ def import_tables(
     declared = {resource_key(model.qualified_name): model for model in present}
     targets = find_targets(backend, target, scope)
     names = tuple(name for name in targets.names if resource_key(name) not in declared)
-    others = tuple(model for model in targets.others if resource_key(model.qualified_name) not in declared)
-    named = (*targets.names, *(model.qualified_name for model in targets.others))
-    if named and not (names or others):
+    models = tuple(model for model in targets.models if resource_key(model.qualified_name) not in declared)
+    named = (*targets.names, *(model.qualified_name for model in targets.models))
+    if named and not (names or models):
         raise _declared_already(target, [declared[resource_key(name)] for name in named])
-    imported = read_models(backend, replace(targets, names=names, others=others), scope.owns)
+    imported = read_models(backend, replace(targets, names=names, models=models), scope.owns)
     is_no_table = any(isinstance(refusal, NotADeltaTableError) for refusal in imported.refusals)
     if not targets.is_whole and is_no_table and (view := _view_of(backend, targets.names[0])):
         if model := declared.get(resource_key(view.qualified_name)):
             raise _declared_already(target, [model])
-        imported = read_models(backend, Targets(names=(), others=(view,), is_whole=False), scope.owns)
-    if not imported.models and not imported.refusals:
+        imported = read_models(backend, Targets(names=(), models=(view,), is_whole=False), scope.owns)
+    if not imported.selectable and not imported.refusals:
         way_out = "; ".join(imported.notes)
         raise InvalidCommandError(f"{target} has no Delta tables", way_out=f"It has others: {way_out}.")
-    models = (*declared.values(), *imported.tables, *imported.others)
-    keyed = {model.key: model for model in models if isinstance(model, Table)}
-    relations = {model.key: model for model in models if isinstance(model, Table | View)}
+    known = (*declared.values(), *imported.models)
+    relations = {model.key: model for model in known if isinstance(model, Table | View)}
+    undeclared = (model for model in imported.models if resource_key(model.qualified_name) not in declared)
     return replace(
         imported,
-        tables=tuple(with_short_keys(model, keyed) for model in imported.tables),
-        others=tuple(with_own_comments(model, relations) for model in imported.others),
-        schemas=tuple(
-            model for model in imported.schemas if resource_key(model.qualified_name) not in declared
-        ),
-        declared=len(named) - len(names) - len(others),
+        models=tuple(as_written(model, relations) for model in undeclared),
+        declared=len(named) - len(names) - len(models),
     )
 
 
@@ -221,8 +219,8 @@ def read_models(backend: Backend, targets: Targets, owns: Sequence[str]) -> Impo
     existing = [name for name in targets.names if _exists(catalog_state, name)]
     unmanaged = [refusal for name in existing for refusal in _unmanaged(name, catalog_state.table(name))]
     left_out = {refusal.table for refusal in unmanaged}
-    models = [as_model(name, catalog_state.table(name)) for name in existing if str(name) not in left_out]
-    declarable: list[Securable] = [*models, *targets.others]
+    tables = [as_model(name, catalog_state.table(name)) for name in existing if str(name) not in left_out]
+    declarable: list[Securable] = [*targets.models, *tables]
     violations = (*PlanValidator().model_violations(declarable), *OwnedTables(owns).check(declarable))
     refused = {violation.table or violation.securable for violation in violations}
     schemas = catalog_state.schema_states.items() if targets.is_whole else ()
@@ -237,9 +235,10 @@ def read_models(backend: Backend, targets: Targets, owns: Sequence[str]) -> Impo
         refusal for refusal in unreadable if targets.is_whole and isinstance(refusal, NotADeltaTableError)
     ]
     return Imported(
-        tables=tuple(model for model in models if str(model.qualified_name) not in refused),
-        schemas=tuple(model for model in importable if not any(OwnedTables(owns).check([model]))),
-        others=tuple(model for model in targets.others if labelled(model.qualified_name) not in refused),
+        models=(
+            *(model for model in importable if not any(OwnedTables(owns).check([model]))),
+            *(model for model in declarable if labelled(model.qualified_name) not in refused),
+        ),
         refusals=(
             *targets.refusals,
             *(refusal for refusal in unreadable if refusal not in others),
@@ -258,9 +257,8 @@ def _bare_scopes(targets: Targets) -> tuple[SchemaName, ...]:
     with_tables = {parent.key for name in targets.names for parent in name.parents}
     scopes = {
         parent.key: parent
-        for other in targets.others
-        if isinstance(other, AbacPolicy)
-        for parent in other.qualified_name.parents
+        for policy in of_kind(AbacPolicy, targets.models)
+        for parent in policy.qualified_name.parents
         if isinstance(parent, SchemaName) and parent.key not in with_tables
     }
     return tuple(scopes.values())
@@ -272,28 +270,37 @@ def _unmanaged(name: QualifiedName, state: TableState) -> Iterator[RefusedError]
         yield from unmanaged_columns(name, state)
 
 
-def with_short_keys(model: Table, declared: Mapping[str, Keyed]) -> Table:
+def as_written(model: Securable, relations: Mapping[str, Table | View]) -> Securable:
+    """Return a model without what follows from others: the columns of primary keys, and the comments of what is read.
+
+    Args:
+        relations: the known tables and views, by key.
+    """
+    match model:
+        case Table():
+            return with_short_keys(model, relations)
+        case View():
+            return _with_own_comments(model, relations)
+    return model
+
+
+def with_short_keys(model: Table, declared: Mapping[str, Keyed | View]) -> Table:
     """Return a model whose foreign keys omit the columns that are the primary key of a declared table.
 
     Args:
-        declared: the tables that models declare, by `QualifiedName.key`.
+        declared: the tables that models declare, by key; views have no keys.
     """
     if not model.foreign_keys:
         return model
     return replace(model, foreign_keys=tuple(_shortened(model, key, declared) for key in model.foreign_keys))
 
 
-def with_own_comments(model: Other, relations: Mapping[str, Table | View]) -> Other:
-    """Return a view without the comments that the tables and views which it reads have too; any other model as it is.
+def _with_own_comments(model: View, relations: Mapping[str, Table | View]) -> View:
+    """Return a view without the comments that the tables and views which it reads have too.
 
     The platform takes the comment of a column that the query returns unchanged. A comment of an unknown table is kept:
     a model that repeats it changes nothing, and one that lacks it would lose it in another environment.
-
-    Args:
-        relations: the known tables and views, by key.
     """
-    if not isinstance(model, View):
-        return model
     inherited = {column.comment for source in _sources(model, relations) for column in source.columns}
     columns = (
         replace(column, comment="") if column.comment in inherited else column for column in model.columns
@@ -312,10 +319,10 @@ def _sources(view: View, relations: Mapping[str, Table | View]) -> Iterator[Tabl
             waiting += [source] if isinstance(source, View) else []
 
 
-def _shortened(model: Table, key: ForeignKey, declared: Mapping[str, Keyed]) -> ForeignKey:
+def _shortened(model: Table, key: ForeignKey, declared: Mapping[str, Keyed | View]) -> ForeignKey:
     referenced = referenced_table(model.qualified_name, key)
     parent = declared.get(referenced.key) if referenced else None
-    primary = parent.primary_key if parent else None
+    primary = parent.primary_key if parent and not isinstance(parent, View) else None
     if primary is None or tuple(map(str.lower, primary.columns)) != tuple(
         map(str.lower, key.referenced_columns)
     ):
@@ -395,7 +402,7 @@ def _chosen(target: str, catalog: str, lister: CatalogLister, listing: Listing, 
     refusals, taken = (*listing.refusals, *unreadable), {*left}
     return Targets(
         names=tuple(name for name in left if isinstance(name, QualifiedName)),
-        others=tuple(other for other in others if other.qualified_name in taken),
+        models=tuple(other for other in others if other.qualified_name in taken),
         notes=tuple(notes),
         refusals=refusals,
     )

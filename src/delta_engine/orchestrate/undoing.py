@@ -46,7 +46,6 @@ from delta_engine.plan_files.document import Options
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.sql.text import sql_name
-from delta_engine.state.catalog_reader import Other
 from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import Commit
 from delta_engine.telemetry.context import command, spoken
@@ -192,7 +191,7 @@ class _RunChange:
         return is_of_undo and self.now is not None and not self.now.is_half_done
 
     @property
-    def other(self) -> Other | None:
+    def other(self) -> Securable | None:
         """The schema, function, policy or view as it was declared, also if the run has dropped it."""
         is_gone = self.after is None and self.now is None
         before = self.before.declared if self.before is not None and (self.is_last or is_gone) else None

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias, TypeVar, overload, runtime_checkable
+from typing import Protocol, TypeVar, overload, runtime_checkable
 
 from delta_engine.backends.sql_runner import query_each
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
 from delta_engine.models import (
     Part,
     QualifiedName,
-    Schema,
     Securable,
     SecurableName,
     Table,
@@ -20,15 +19,11 @@ from delta_engine.models import (
     labelled,
     of_kind,
 )
-from delta_engine.models.functions import Function
 from delta_engine.models.parts import joined_grants
 from delta_engine.models.policies import AbacPolicy, PolicyFilter, PolicyName, PolicyScope, ScopeKind
 from delta_engine.models.types import NOT_MANAGED, first_unsupported
 from delta_engine.state.policy_states import EVERY_POLICY
 from delta_engine.state.states import CatalogState, TableState
-
-Other: TypeAlias = Schema | Function | AbacPolicy | View
-"""A model of a securable other than a table."""
 
 Name = TypeVar("Name", bound=SecurableName)
 State = TypeVar("State")

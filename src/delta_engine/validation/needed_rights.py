@@ -77,7 +77,7 @@ _KINDS = ("CATALOG", "SCHEMA", "TABLE")
 
 
 @dataclass(frozen=True, slots=True)
-class Securable:
+class SecurableObject:
     """A catalog, a schema or a table, depending on the number of name parts, or what `word` says.
 
     Args:
@@ -119,7 +119,7 @@ class Securable:
 class Need:
     """A right that a plan's statements need on one object; `owners_above` if owning a parent suffices."""
 
-    securable: Securable
+    securable: SecurableObject
     right: Right
     statements: tuple[str, ...] = ()
     owners_above: bool = False
@@ -133,12 +133,12 @@ class Verdict(Enum):
     HIDDEN = "hidden"
 
 
-def securable(name: SecurableName) -> Securable:
+def securable(name: SecurableName) -> SecurableObject:
     """Return what a name names; of a policy its scope, on which all rights on it are."""
     if isinstance(name, PolicyName):
-        return Securable(tuple(name.scope.name.split(".")))
+        return SecurableObject(tuple(name.scope.name.split(".")))
     word = name.kind.upper()
-    return Securable(astuple(name), "" if word in _KINDS else word)
+    return SecurableObject(astuple(name), "" if word in _KINDS else word)
 
 
 def _level(kind: str, key: str) -> str:
@@ -167,7 +167,7 @@ def needs(plan: TablePlan, observed: CatalogState) -> tuple[Need, ...]:
 
 def _asked(
     kind: Kind, plan: TablePlan, observed: CatalogState
-) -> Iterator[tuple[Securable, Requirement | None]]:
+) -> Iterator[tuple[SecurableObject, Requirement | None]]:
     """Yield the requirements of the changes of one kind."""
     made = {
         level
@@ -177,7 +177,7 @@ def _asked(
     }
     for create in plan.of_kind(Create, kind.word):
         on = securable(create.name)
-        above = on if isinstance(create.name, PolicyName) else Securable(on.parts[:-1])
+        above = on if isinstance(create.name, PolicyName) else SecurableObject(on.parts[:-1])
         if above.levels[0] not in made:
             yield above, kind.create_right
         if isinstance(create.desired, Table):
@@ -241,7 +241,7 @@ def _functions(
 
 def merged(all_needs: Iterable[Need]) -> Iterator[Need]:
     """Yield each right on an object once, with all statements that need it."""
-    statements_by_need: dict[tuple[Securable, Right, bool], dict[str, None]] = {}
+    statements_by_need: dict[tuple[SecurableObject, Right, bool], dict[str, None]] = {}
     for need in all_needs:
         statements_so_far = statements_by_need.setdefault((need.securable, need.right, need.owners_above), {})
         statements_so_far |= dict.fromkeys(need.statements)
@@ -251,7 +251,7 @@ def merged(all_needs: Iterable[Need]) -> Iterator[Need]:
 
 def _references(
     table: QualifiedName, keys: Iterable[ForeignKey], observed: CatalogState
-) -> Iterator[tuple[Securable, Requirement]]:
+) -> Iterator[tuple[SecurableObject, Requirement]]:
     for key in keys:
         parent = referenced_table(table, key)
         if parent is not None and parent.key != table.key and observed.tables.get(parent.key, ABSENT).exists:
@@ -286,7 +286,7 @@ class RightsAtHand:
         """Return the needs that the principal lacks or may lack."""
         return tuple(need for need in all_needs if self.verdict(need) is not Verdict.HELD)
 
-    def owner(self, securable: Securable) -> str | None:
+    def owner(self, securable: SecurableObject) -> str | None:
         """Return the owner of an object; None if unknown."""
         return self.holders.get(securable.levels[0], Permissions()).owner
 
@@ -295,7 +295,7 @@ def rights_at_hand(
     reader: PrincipalReader,
     all_needs: Sequence[Need],
     observed: CatalogState,
-    given: Mapping[Securable, Permissions] = MappingProxyType({}),
+    given: Mapping[SecurableObject, Permissions] = MappingProxyType({}),
 ) -> RightsAtHand:
     """Return the principal and the holders of rights with one or two queries; may raise StatementError.
 
@@ -347,7 +347,7 @@ _WARNED_OF: Final = frozenset({Right.MANAGE, Right.APPLY_TAG})
 _MOST_WARNINGS: Final = 10
 
 
-def given_away(plan: TablePlan, observed: CatalogState) -> Mapping[Securable, Permissions]:
+def given_away(plan: TablePlan, observed: CatalogState) -> Mapping[SecurableObject, Permissions]:
     """Return what a plan gives an owner, with the owner and the grants that it has afterwards.
 
     What is in a schema that the plan creates and keeps is left out: its owner sees it.
@@ -369,7 +369,7 @@ def given_away(plan: TablePlan, observed: CatalogState) -> Mapping[Securable, Pe
     return {on: after for on, after in given.items() if own.isdisjoint(on.levels[1:])}
 
 
-def _unseen(at_hand: RightsAtHand, given: Mapping[Securable, Permissions]) -> Iterator[Securable]:
+def _unseen(at_hand: RightsAtHand, given: Mapping[SecurableObject, Permissions]) -> Iterator[SecurableObject]:
     """Yield what the principal may not see once it is given away: it has no right on it or above."""
     after = {securable.levels[0]: permissions for securable, permissions in given.items()}
     rights = RightsAtHand(principal=at_hand.principal, holders={**at_hand.holders, **after})
@@ -412,7 +412,7 @@ def rights_warnings(reader: PrincipalReader, plan: TablePlan, observed: CatalogS
         yield f"{len(lacking) - _MOST_WARNINGS} further rights may be missing: {command('doctor')} lists them"
 
 
-def _hidden(securable: Securable, after: Permissions, principal: str) -> str:
+def _hidden(securable: SecurableObject, after: Permissions, principal: str) -> str:
     return (
         f"{securable}: {after.owner} becomes its owner, and {principal} may not see it afterwards. The next plan would "
         f"then create it again, which the platform refuses. Grant {principal} MANAGE in the model (grants)"

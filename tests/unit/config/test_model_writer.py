@@ -67,7 +67,7 @@ SCHEMA = Schema(
 TABLE = Table("dev", "silver", "t", [Column("a", "int")])
 WRITTEN = {
     "tables.yml": yaml_models([WORKED_MODEL, AWKWARD], VARIABLES),
-    "schemas.yml": yaml_models([TABLE], VARIABLES, [SCHEMA, Schema("dev", "gold")]),
+    "schemas.yml": yaml_models([SCHEMA, Schema("dev", "gold"), TABLE], VARIABLES),
     "unusual_keys.yml": yaml_models([UNUSUAL], VARIABLES),
     "tables.py.txt": python_models([WORKED_MODEL, AWKWARD], VARIABLES),
     "unusual_arguments.py.txt": python_models([UNUSUAL], VARIABLES),
@@ -80,7 +80,7 @@ def test_models_are_written_as_people_write_them(name: str, request: pytest.Fixt
 
 
 def test_schemas_stand_before_tables_in_python() -> None:
-    text = python_models([TABLE], VARIABLES, [SCHEMA])
+    text = python_models([SCHEMA, TABLE], VARIABLES)
     assert "from delta_engine import Column, Schema, Table\n" in text
     assert "def tables(variables: Mapping[str, str]) -> list[Schema | Table]:\n" in text
     assert 'schema_name=variables["schema"],\n            comment="It\'s clean",\n' in text

@@ -72,8 +72,8 @@ def test_written_models_load_alike(
 ) -> None:
     with temporary_settings(variables) as project:
         expected = (tuple(written), tuple(beside))
-        assert declared_in_yaml(yaml_models(written, variables, beside), project) == expected
-        assert declared_in_python(python_models(written, variables, beside), project) == expected
+        assert declared_in_yaml(yaml_models([*written, *beside], variables), project) == expected
+        assert declared_in_python(python_models([*written, *beside], variables), project) == expected
 
 
 @settings(deadline=None)

@@ -27,6 +27,7 @@ from delta_engine.models import (
     PrimaryKey,
     RowFilter,
     Schema,
+    Securable,
     Table,
     View,
 )
@@ -37,14 +38,14 @@ from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.sql.functions import sql_create_function
 from delta_engine.sql.views import sql_create_view
-from delta_engine.state.catalog_reader import Other, snapshot_with_former_names
+from delta_engine.state.catalog_reader import snapshot_with_former_names
 from delta_engine.state.principals import Permissions, Principal, PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.validation.needed_rights import (
     REQUIREMENTS,
     Need,
     RightsAtHand,
-    Securable,
+    SecurableObject,
     Verdict,
     functions_of,
     needs,
@@ -98,11 +99,11 @@ class Catalog:
         stored = self.fake.tables["dev.silver.orders"]
         self.fake.tables["dev.silver.orders"] = replace(stored, state=replace(stored.state, **parts))
 
-    def warnings(self, model: Table, *declared: Other) -> list[str]:
+    def warnings(self, model: Table, *declared: Securable) -> list[str]:
         plan, observed = self.planned(model, *declared)
         return list(rights_warnings(PrincipalReader(self), plan, observed))
 
-    def planned(self, model: Table, *declared: Other) -> tuple[TablePlan, CatalogState]:
+    def planned(self, model: Table, *declared: Securable) -> tuple[TablePlan, CatalogState]:
         observed = self.fake.snapshot([model, *declared])
         return TablePlanner(Policy()).plan([model, *declared], observed, {}), observed
 
@@ -274,7 +275,7 @@ def test_what_the_plan_makes_needs_rights_above_it_alone() -> None:
 
 
 def test_nothing_of_its_own_to_be_seen_is_no_proof() -> None:
-    need = Need(securable=Securable(("dev", "silver")), right=Right.CREATE_TABLE)
+    need = Need(securable=SecurableObject(("dev", "silver")), right=Right.CREATE_TABLE)
     bob = Principal(name=BOB)
     hidden = RightsAtHand(
         principal=bob, holders={"dev.silver": Permissions(owner=ANN, grants={ANN: ("MANAGE",)})}

@@ -48,7 +48,7 @@ from delta_engine.tools.doctor.report import Check, Topic
 from delta_engine.tools.doctor.statuses import status_of
 from delta_engine.validation.needed_rights import (
     Need,
-    Securable,
+    SecurableObject,
     Verdict,
     functions_of,
     locations_of,
@@ -404,16 +404,16 @@ def basic_needs(
 ) -> Iterator[Need]:
     """Yield the rights for reading the catalogs, as far as they are readable, and for the engine's own tables."""
     for use in uses:
-        yield Need(securable=Securable((use.catalog,)), right=Right.USE_CATALOG)
+        yield Need(securable=SecurableObject((use.catalog,)), right=Right.USE_CATALOG)
         for schema in use.schemas:
             if f"{use.catalog}.{schema}" in observed.schema_states:
-                above = Securable((use.catalog, schema))
+                above = SecurableObject((use.catalog, schema))
                 yield Need(securable=above, right=Right.USE_SCHEMA, owners_above=True)
     for table in (table for use in uses for table in use.tables):
         if _exists(table, observed):
             yield Need(securable=securable(table), right=Right.SELECT)
     for table in own:
-        above = Securable((table.catalog, table.schema))
+        above = SecurableObject((table.catalog, table.schema))
         if _exists(table, observed):
             yield Need(securable=securable(table), right=Right.MODIFY, statements=("its rows",))
         elif above.levels[0] in observed.schema_states:

@@ -68,7 +68,7 @@ from delta_engine.tools.doctor.checks import (
 )
 from delta_engine.tools.doctor.report import Check, DoctorReport, DoctorStatus, Topic, doctor_report
 from delta_engine.tools.doctor.statuses import status_of
-from delta_engine.validation.needed_rights import Securable, needs
+from delta_engine.validation.needed_rights import SecurableObject, needs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -221,7 +221,7 @@ def _check_store(findings: Findings, settings: Settings) -> None:
             subject = f"s3://{bucket.bucket}/{bucket.prefix}"
             findings.check(Topic.STATE, subject, lambda: bucket_check(open_s3_folder(bucket)))
         case DatabricksState() as place:
-            address = Securable((place.catalog, place.schema, place.volume)).address
+            address = SecurableObject((place.catalog, place.schema, place.volume)).address
             principal = findings.run_by or "principal"
             grant = sql_grant(f"VOLUME {address}", ("READ VOLUME", "WRITE VOLUME"), principal)
             way_out = f"If the volume exists: {grant}"
@@ -315,7 +315,7 @@ def _check_lineage(findings: Findings, lineage: LineageReader) -> None:
 def _read_catalog(findings: Findings, backend: Backend, use: CatalogUse) -> CatalogState | None:
     """Check a catalog; return its readable part, or None."""
     subject = f"catalog {use.catalog}"
-    grant = Securable((use.catalog,)).grant(Right.USE_CATALOG, findings.run_by)
+    grant = SecurableObject((use.catalog,)).grant(Right.USE_CATALOG, findings.run_by)
     schemas = (Schema(use.catalog, schema) for schema in use.schemas)
     models: list[Table | Schema] = [*map(bare_model, use.tables), *schemas]
     outcome = findings.attempt(

@@ -17,7 +17,7 @@ from delta_engine.config.yaml_documents import MAX_BYTES
 from delta_engine.errors import InvalidCommandError, RefusedError
 from delta_engine.models import AbacPolicy, Schema, Securable, Table, View, subject
 from delta_engine.orchestrate.import_folder import ModelFolder, Per, query_file_of
-from delta_engine.orchestrate.importing import with_own_comments, with_short_keys
+from delta_engine.orchestrate.importing import as_written
 from delta_engine.ownership.recorded import resource_key
 from delta_engine.tools.importers.declared import Source
 from delta_engine.tools.importers.variables import Variables, written
@@ -106,14 +106,7 @@ def _shortened(
     """Return models whose foreign keys and views repeat nothing that the tables say which they name."""
     pairs = [*((model, model) for model in declared.values()), *taken.values()]
     relations = {kept.key: kept for _, kept in pairs if isinstance(kept, Table | View)}
-    tables = {key: model for key, model in relations.items() if isinstance(model, Table)}
-    return {
-        key: (
-            model,
-            with_short_keys(kept, tables) if isinstance(kept, Table) else with_own_comments(kept, relations),
-        )
-        for key, (model, kept) in taken.items()
-    }
+    return {key: (model, as_written(kept, relations)) for key, (model, kept) in taken.items()}
 
 
 def text_of(importable: Importable, settings: Settings, *, is_python: bool) -> str:
@@ -122,10 +115,8 @@ def text_of(importable: Importable, settings: Settings, *, is_python: bool) -> s
 
 
 def _text(models: Sequence[Securable], settings: Settings, *, is_python: bool = False) -> str:
-    tables = [model for model in models if isinstance(model, Table)]
-    others = [model for model in models if not isinstance(model, Table)]
     write = python_models if is_python else yaml_models
-    return written(write(tables, settings.variables, others))
+    return written(write(models, settings.variables))
 
 
 def write_models(

@@ -16,11 +16,12 @@ from delta_engine.models import (
     PolicyMask,
     PolicyScope,
     Schema,
+    Securable,
     Table,
 )
 from delta_engine.sql.functions import sql_create_function
 from delta_engine.sql.policies import sql_create_policy
-from delta_engine.state.catalog_reader import Other, readable_snapshot
+from delta_engine.state.catalog_reader import readable_snapshot
 from delta_engine.state.function_states import ABSENT_FUNCTION
 from delta_engine.state.policy_states import ABSENT_POLICY, policy_state_of
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
@@ -77,7 +78,7 @@ def asked(catalog: FakeUnityCatalog, *words: str) -> list[str]:
     return [sql for sql in catalog.questions if any(word in sql for word in words)]
 
 
-def refusal(runner: Faulty, *models: Other) -> str:
+def refusal(runner: Faulty, *models: Securable) -> str:
     with pytest.raises(CatalogReadError) as caught:
         UnityCatalogReader(runner).snapshot(models)
     return str(caught.value)

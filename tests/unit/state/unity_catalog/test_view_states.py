@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from delta_engine.errors import CatalogReadError, RefusalGroup, StatementError
-from delta_engine.models import Column, Schema, Table
+from delta_engine.models import Column, Schema, Securable, Table
 from delta_engine.models.views import SchemaMode, View, ViewColumn, ViewName
 from delta_engine.sql.views import sql_create_view, sql_set_view_column_comment
-from delta_engine.state.catalog_reader import Other, readable_snapshot, snapshot_with_former_names
+from delta_engine.state.catalog_reader import readable_snapshot, snapshot_with_former_names
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from delta_engine.state.view_states import ABSENT_VIEW, view_state_of
@@ -85,11 +85,11 @@ def asked(catalog: FakeUnityCatalog, *words: str) -> list[str]:
     return [sql for sql in catalog.questions if any(word in sql for word in words)]
 
 
-def views_in(runner: Faulty | FakeUnityCatalog, *models: Other) -> CatalogState:
+def views_in(runner: Faulty | FakeUnityCatalog, *models: Securable) -> CatalogState:
     return UnityCatalogReader(runner).snapshot(models)
 
 
-def refusal(runner: Faulty, *models: Other) -> str:
+def refusal(runner: Faulty, *models: Securable) -> str:
     with pytest.raises(CatalogReadError) as caught:
         views_in(runner, *models)
     return str(caught.value)
