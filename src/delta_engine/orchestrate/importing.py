@@ -147,11 +147,11 @@ def import_tables(
     declared = {resource_key(model.qualified_name): model for model in present}
     targets = find_targets(backend, target, scope)
     names = tuple(name for name in targets.names if resource_key(name) not in declared)
-    models = tuple(model for model in targets.models if resource_key(model.qualified_name) not in declared)
+    others = tuple(model for model in targets.models if resource_key(model.qualified_name) not in declared)
     named = (*targets.names, *(model.qualified_name for model in targets.models))
-    if named and not (names or models):
+    if named and not (names or others):
         raise _declared_already(target, [declared[resource_key(name)] for name in named])
-    imported = read_models(backend, replace(targets, names=names, models=models), scope.owns)
+    imported = read_models(backend, replace(targets, names=names, models=others), scope.owns)
     is_no_table = any(isinstance(refusal, NotADeltaTableError) for refusal in imported.refusals)
     if not targets.is_whole and is_no_table and (view := _view_of(backend, targets.names[0])):
         if model := declared.get(resource_key(view.qualified_name)):
@@ -160,13 +160,13 @@ def import_tables(
     if not imported.selectable and not imported.refusals:
         way_out = "; ".join(imported.notes)
         raise InvalidCommandError(f"{target} has no Delta tables", way_out=f"It has others: {way_out}.")
-    known = (*declared.values(), *imported.models)
-    relations = {model.key: model for model in known if isinstance(model, Table | View)}
+    models = (*declared.values(), *imported.models)
+    relations = {model.key: model for model in models if isinstance(model, Table | View)}
     undeclared = (model for model in imported.models if resource_key(model.qualified_name) not in declared)
     return replace(
         imported,
         models=tuple(as_written(model, relations) for model in undeclared),
-        declared=len(named) - len(names) - len(models),
+        declared=len(named) - len(names) - len(others),
     )
 
 

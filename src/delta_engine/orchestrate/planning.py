@@ -131,14 +131,17 @@ def _planned(
 ) -> PlannedRun:
     planner, undo = environment.planner, basis.undo
     records = with_taken_renames(basis.records, taken_renames(basis.tables, drifted))
-    named = {resource_key(model.qualified_name) for model in (*basis.models, *(undo.created if undo else ()))}
-    known = records
+    planned_records = records
     if basis.is_partial:  # the rest is not known to be undeclared
-        known = {key: record for key, record in records.items() if is_of_table(record) or key in named}
+        models = (*basis.models, *(undo.created if undo else ()))
+        named = {resource_key(model.qualified_name) for model in models}
+        planned_records = {
+            key: record for key, record in records.items() if is_of_table(record) or key in named
+        }
     intent = Intent(
         planner=planner,
         models=with_ignored_drift(undo.baselines if undo else basis.models, drifted, planner.policy),
-        records=known,
+        records=planned_records,
         removed=rows_to_drop(environment, basis, declared_by(records).values()),
         undo=undo,
     )

@@ -155,5 +155,5 @@ def _is_same(recorded: Recorded[Table] | None, audit: Audit) -> bool:
     """Whether nothing that is known of a table tells it from the recorded one."""
     if recorded is None:
         return True
-    known = ((recorded.created_at, audit.created_at), (recorded.delta_table_id, audit.table_id))
-    return all(None in sides or sides[0] == sides[1] for sides in known)
+    compared = ((recorded.created_at, audit.created_at), (recorded.delta_table_id, audit.table_id))
+    return all(None in sides or sides[0] == sides[1] for sides in compared)

@@ -297,8 +297,8 @@ class _CatalogReading:
             table_rows.name.key: table_rows for table_rows in self._rows(readable, tables, views, granted)
         }
         answers = [query.result() for query in details_asked]
-        of_tables = {key: answer for found in answers for key, answer in found.tables.items()}
-        of_views = {key: answer for found in answers for key, answer in found.views.items()}
+        of_tables = {key: answer for details_read in answers for key, answer in details_read.tables.items()}
+        of_views = {key: answer for details_read in answers for key, answer in details_read.views.items()}
         schema_answers = {schema: query.result() for schema, query in of_schemas.items()}
         states = {key: _state(rows[key], answer, directly=directly) for key, answer in of_tables.items()}
         unreadable = [refused for key in rows if isinstance(refused := states.get(key), CatalogReadError)]

@@ -163,8 +163,8 @@ class _ManagedPolicies:
 
     def excepts_engine(self, policy: EffectivePolicy) -> bool:
         """Whether the engine knows a policy, and that it excepts the engine's principal."""
-        known = {_identity(_effective(policy)): policy for policy in self.after.policies.values()}
-        excepted = known[_identity(policy)].excepted if _identity(policy) in known else ()
+        managed = {_identity(_effective(policy)): policy for policy in self.after.policies.values()}
+        excepted = managed[_identity(policy)].excepted if _identity(policy) in managed else ()
         return self.principal is not None and self.principal.is_one_of(excepted)
 
 

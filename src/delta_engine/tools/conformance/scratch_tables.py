@@ -436,9 +436,9 @@ def scratch_view(place: ScratchPlace, name: str, query: str, *columns: ViewColum
 
 def _views(place: ScratchPlace) -> tuple[Group, ...]:
     commented, dressed = (partial(scratch_view, place, name) for name in ("view_comments", "view_rights"))
-    one, two = "SELECT 1 AS id, 2 AS `a b`", "SELECT 3 AS id, 4 AS `a b`"
+    query, other_query = "SELECT 1 AS id, 2 AS `a b`", "SELECT 3 AS id, 4 AS `a b`"
     tag, rights = place.tag, {"grants": {place.user: ["SELECT"]}, "owner": place.user, "comment": "Kept"}
-    former = scratch_view(place, "view_former", one, grants={place.user: ["SELECT"]}, comment="Kept")
+    former = scratch_view(place, "view_former", query, grants={place.user: ["SELECT"]}, comment="Kept")
     renamed = replace(
         former, view_name=place.qualified("view_renamed").table, renamed_from=(former.view_name,)
     )
@@ -447,7 +447,7 @@ def _views(place: ScratchPlace) -> tuple[Group, ...]:
         _group(
             "comments of views",
             (Feature.VIEWS, Feature.VIEW_COLUMN_COMMENTS),
-            commented(one, ViewColumn("id", _AWKWARD), ViewColumn("a b", "Text")),
+            commented(query, ViewColumn("id", _AWKWARD), ViewColumn("a b", "Text")),
             commented(
                 "SELECT 3 AS id,\t-- a note\n\n\n  'it''s\t\\\\d' AS `a b`;\n",
                 ViewColumn("id", _AWKWARD),
@@ -458,8 +458,8 @@ def _views(place: ScratchPlace) -> tuple[Group, ...]:
         _group(
             "tags and rights of views",
             (Feature.VIEWS, Feature.TAGS, Feature.GRANTS, Feature.OWNERS),
-            dressed(one, ViewColumn("id", tags={tag: "it's"}), tags={tag: "1"}, **rights),
-            dressed(two, ViewColumn("a b", tags={tag: "yes"}), tags={tag: "2"}, **rights),
+            dressed(query, ViewColumn("id", tags={tag: "it's"}), tags={tag: "1"}, **rights),
+            dressed(other_query, ViewColumn("a b", tags={tag: "yes"}), tags={tag: "2"}, **rights),
         ),
         _group("renamed views", (Feature.VIEWS, Feature.GRANTS), former, renamed),
     )
