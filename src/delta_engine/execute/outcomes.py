@@ -67,6 +67,11 @@ class Outcome(Generic[Name]):
         return sum(run.is_done for run in self.runs)
 
     @property
+    def is_done(self) -> bool:
+        """Whether the securable is as planned, as far as statements tell."""
+        return self.kind not in (OutcomeKind.FAILED, OutcomeKind.STOPPED)
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing had to be done: a schema of tables by path is a folder."""
         return self.name.is_container and not self.runs and self.failure is None
@@ -78,6 +83,11 @@ AnyOutcome: TypeAlias = Outcome[SecurableName]
 
 OnOutcome: TypeAlias = Callable[[AnyOutcome], object]
 """Receives what became of each securable."""
+
+
+def undone_keys(outcomes: Iterable[AnyOutcome]) -> set[str]:
+    """Return the keys of the names of what failed, or was stopped before it was done."""
+    return {outcome.name.key for outcome in outcomes if not outcome.is_done}
 
 
 def is_of_table(outcome: AnyOutcome) -> TypeGuard[TableOutcome]:

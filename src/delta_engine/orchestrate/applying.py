@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, TypeAlias
 
+from delta_engine.actions.policy import Consent
 from delta_engine.aspects.protection import is_protected
 from delta_engine.backends.cancellation import Stop, stopped_by_signals
 from delta_engine.deployment.document import ApplyActions
@@ -17,13 +19,7 @@ from delta_engine.drift.status import NOT_SHOWN_YET
 from delta_engine.errors import RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.execute.outcomes import (
-    AnyOutcome,
-    OnOutcome,
-    OutcomeKind,
-    TableOutcome,
-    of_tables,
-)
+from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, TableOutcome, of_tables, undone_keys
 from delta_engine.execute.statement_runner import StaleTableError
 from delta_engine.models import QualifiedName, Table, of_kind
 from delta_engine.models.parts import joined_grants
@@ -98,7 +94,7 @@ class AppliedRun:
         failure: ApplyFailedError | None = None
         if self.is_stopped:
             failure = ApplyStoppedError(self.outcomes)
-        elif not _is_whole(self.outcomes):
+        elif undone_keys(self.outcomes):
             failure = ApplyFailedError(self.outcomes)
         if self.unsaved is not None:
             raise UnrecordedApplyError(self.outcomes, reason=self.unsaved, failure=failure) from self.unsaved
@@ -131,48 +127,45 @@ def apply_planned(
         StoreError, UnsavedStateError: nothing was changed, because it could not be recorded.
     """
     control = control or ApplyControl()
-    plan = planned.plan
-    if plan:
+    if planned.plan:
         run.environment.start()
-    log(logging.INFO, "apply started", tables=len(tuple(plan.table_actions())))
+    log(logging.INFO, "apply started", tables=len(tuple(planned.plan.table_actions())))
     with stopped_by_signals(control.stop):
         recording = _recording(run, planned, on_outcome)
         _begin(run, planned, recording, reviewed)
-        try:
-            outcomes_so_far = _executed(run, planned, recording, control)
-        except ApplyFailedError as error:
-            outcomes_so_far = error.outcomes
-        if reviewed is not None:
-            run.recorder.remember_plan(reviewed.checksum, is_whole=_is_whole(outcomes_so_far))
-        undone = {
-            outcome.name.key
-            for outcome in outcomes_so_far
-            if outcome.failure is not None or outcome.kind is OutcomeKind.STOPPED
-        }
-        used = [consent for consent in planned.consents if consent.securable.key not in undone]
-        run.recorder.remember_consents(used, planned.intent.policy.consents)
-        verified, unverified = _verify(run, recording, control.stop)
-        _record_unchanged(run, planned, recording, outcomes_so_far, control.stop)
-        unsaved = _save(run, recording.touched if plan else None)
-        outcomes = tuple(
-            replace(outcome, is_verified=resource_key(outcome.name) in verified)
-            for outcome in outcomes_so_far
-        )
-        is_stopped = control.stop.is_requested()
-        end = RunEnd(
-            at=utc_now(),
-            is_stopped=is_stopped,
-            unsaved=str(unsaved or ""),
-            unverified="" if all(outcome.failure for outcome in of_tables(outcomes)) else unverified,
-            adopted=[name for name in planned.adopted if name.key not in undone],
-            consents=used,
-        )
-        report = run.report(plan, outcomes, end, models=len(planned.tables), undone=planned.undone)
-        _keep(run, report)
-    if control.stop.is_requested() and not is_stopped:  # while the report was kept
-        is_stopped = True
-        end = replace(end, at=utc_now(), is_stopped=True)
-        report = run.report(plan, outcomes, end, models=len(planned.tables), undone=planned.undone)
+        outcomes = _executed(run, planned, recording, control)
+        _remember(run, planned, outcomes, reviewed)
+        outcomes, unverified = _verified(run, recording, outcomes, control.stop)
+        _record_unchanged(run, planned, recording, outcomes, control.stop)
+        unsaved = _save(run, recording.touched if planned.plan else None)
+        ended = partial(_ended, run, planned, outcomes, unsaved=unsaved, unverified=unverified)
+        applied = ended(is_stopped=control.stop.is_requested())
+        _keep(run, applied.report)
+    if control.stop.is_requested() and not applied.is_stopped:  # while the report was kept
+        return ended(is_stopped=True)
+    return applied
+
+
+def _ended(
+    run: OpenRun,
+    planned: PlannedRun,
+    outcomes: tuple[AnyOutcome, ...],
+    *,
+    unsaved: Unsaved | None,
+    unverified: str,
+    is_stopped: bool,
+) -> AppliedRun:
+    """Return how an apply ended, with its report."""
+    undone = undone_keys(outcomes)
+    end = RunEnd(
+        at=utc_now(),
+        is_stopped=is_stopped,
+        unsaved=str(unsaved or ""),
+        unverified=unverified,
+        adopted=[name for name in planned.adopted if name.key not in undone],
+        consents=_used_consents(planned, outcomes),
+    )
+    report = run.report(planned.plan, outcomes, end, models=len(planned.tables), undone=planned.undone)
     return AppliedRun(outcomes=outcomes, report=report, is_stopped=is_stopped, unsaved=unsaved)
 
 
@@ -181,23 +174,36 @@ def _executed(
 ) -> tuple[AnyOutcome, ...]:
     """Execute a plan; an injected executor gets the plan itself, if there is something to do."""
     executor = run.environment.action_runner
-    if isinstance(executor, ActionRunner):
-        return executor.apply(
-            planned.compiled,
-            recording.record,
-            control=control,
-            check=run.lease.check,
-            reread=lambda table: _statements_now(run.environment, planned, table),
-            principal=run.recorder.who,
-        )
-    outcomes = tuple(executor.apply(planned.plan) or ()) if planned.plan else ()
+    try:
+        if isinstance(executor, ActionRunner):
+            return executor.apply(
+                planned.compiled,
+                recording.record,
+                control=control,
+                check=run.lease.check,
+                reread=lambda table: _statements_now(run.environment, planned, table),
+                principal=run.recorder.who,
+            )
+        outcomes = tuple(executor.apply(planned.plan) or ()) if planned.plan else ()
+    except ApplyFailedError as error:
+        return error.outcomes
     for outcome in outcomes:
         recording.record(outcome)
     return outcomes
 
 
-def _is_whole(outcomes: Sequence[AnyOutcome]) -> bool:
-    return not any(outcome.kind in (OutcomeKind.FAILED, OutcomeKind.STOPPED) for outcome in outcomes)
+def _remember(
+    run: OpenRun, planned: PlannedRun, outcomes: Sequence[AnyOutcome], reviewed: PlanFile | None
+) -> None:
+    """Remember the plan file that was applied, and the consents that were used."""
+    if reviewed is not None:
+        run.recorder.remember_plan(reviewed.checksum, is_whole=not undone_keys(outcomes))
+    run.recorder.remember_consents(_used_consents(planned, outcomes), planned.intent.policy.consents)
+
+
+def _used_consents(planned: PlannedRun, outcomes: Sequence[AnyOutcome]) -> list[Consent]:
+    undone = undone_keys(outcomes)
+    return [consent for consent in planned.consents if consent.securable.key not in undone]
 
 
 def _recording(run: OpenRun, planned: PlannedRun, on_outcome: OnOutcome) -> Recording:
@@ -232,7 +238,17 @@ def _begin(
         )
 
 
-def _verify(run: OpenRun, recording: Recording, stop: Stop) -> tuple[frozenset[str], str]:
+def _verified(
+    run: OpenRun, recording: Recording, outcomes: Sequence[AnyOutcome], stop: Stop
+) -> tuple[tuple[AnyOutcome, ...], str]:
+    """Return the outcomes, verified by a second read, and why none of a finished table is."""
+    verified, unverified = _read_again(run, recording, stop)
+    return tuple(
+        replace(outcome, is_verified=resource_key(outcome.name) in verified) for outcome in outcomes
+    ), "" if all(outcome.failure for outcome in of_tables(outcomes)) else unverified
+
+
+def _read_again(run: OpenRun, recording: Recording, stop: Stop) -> tuple[frozenset[str], str]:
     """Read the tables again that were changed completely: their versions, and whether they are as planned.
 
     Returns:
@@ -270,9 +286,7 @@ def _record_unchanged(
         versions.read_versions(new, with_id={name.key for name in new}) if versions and new else {}
     )
     recording.adopt(unchanged, versions_read)
-    undone = {
-        outcome.name.key for outcome in outcomes if outcome.kind in (OutcomeKind.FAILED, OutcomeKind.STOPPED)
-    }
+    undone = undone_keys(outcomes)
     replaced = [name for name in planned.replaced if name.key not in undone]
     _refresh_replaced(run.recorder, versions, planned.basis.observed, replaced)
 
