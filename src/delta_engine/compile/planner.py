@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 from delta_engine import aspects
 from delta_engine.actions import (
@@ -38,6 +38,7 @@ from delta_engine.models import (
     Table,
     View,
     ViewName,
+    of_kind,
 )
 from delta_engine.models.constraints import resolved
 from delta_engine.ownership.recorded import Recorded, resource_key
@@ -45,6 +46,9 @@ from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, RelationKind
 from delta_engine.state.view_states import ViewState, with_set_queries
 from delta_engine.telemetry.garbage import no_garbage_collection
+
+Removals: TypeAlias = Mapping[QualifiedName, int | None] | Mapping[SecurableName, int | None]
+"""Tables that are no longer declared, with their numbers of rows; None keeps a table."""
 
 
 def while_renaming(records: Mapping[str, Recorded], align: AlignTable) -> Mapping[str, Recorded]:
@@ -78,9 +82,7 @@ class TablePlanner:
         models: Sequence[Securable],
         state: CatalogState,
         records: Mapping[str, Recorded[Any]] = MappingProxyType({}),
-        removed: Mapping[QualifiedName, int | None] | Mapping[SecurableName, int | None] = MappingProxyType(
-            {}
-        ),
+        removed: Removals = MappingProxyType({}),
         *,
         undoes: bool = False,
     ) -> TablePlan:
@@ -91,49 +93,50 @@ class TablePlanner:
         Args:
             records: by the keys of their resources; parts that only they declare are removed. Only with tables if only
                 some models were loaded.
-            removed: existing tables that are no longer declared, with their numbers of rows; None keeps a table. With
-                `undoes`, also functions and policies. Without it, the policy and their records decide on these.
+            removed: existing tables that are no longer declared. With `undoes`, also functions and policies. Without
+                it, the policy and their records decide on these.
             undoes: whether they are dropped because their creation is undone.
         """
-        tables = [model for model in models if isinstance(model, Table)]
-        others = [model for model in models if not isinstance(model, Table)]
-        by_key = {table.key: table for table in resolved(tables)}
-        existing = {key: model for key, model in by_key.items() if state.tables[key].exists}
-        changes = self._changes(existing, state, records)
-        named = {name: rows for name, rows in removed.items() if isinstance(name, QualifiedName)}
-        gone = {name: rows for name, rows in named.items() if rows is not None}
-        needed = with_referencing_keys(changes, by_key, state, {name.key for name in gone})
-        created = tuple(self._created(by_key[key], state) for key in sorted(by_key.keys() - existing.keys()))
-        aligned = tuple(
-            AlignTable(
-                existing[key].qualified_name,
-                actions,
-                existing[key].declared_at,
-                is_streaming=state.tables[key].relation is RelationKind.STREAMING_TABLE,
-                columns=existing[key].columns,
-            )
-            for key, actions in sorted(needed.items())
-            if key in existing
-        )
-        dropped = dropped_tables(gone, (*created, *aligned), needed, state)
         plan = TablePlan(
             (
-                *self._others(others, tables, state, records),
-                *self._retired(others, state, records, removed if undoes else None),
-                *created,
-                *aligned,
-                *(
-                    replace(drop, can_be_undropped=self.capabilities.undrops_tables, undoes_creation=undoes)
-                    for drop in dropped
-                ),
-                *map(Keep, named.keys() - gone.keys()),
+                *self._others(models, state, records),
+                *self._retired(models, state, records, removed if undoes else None),
+                *self._tables(of_kind(Table, models), state, records, removed, undoes=undoes),
             )
         )
-        views = [model for model in others if isinstance(model, View)]
+        views = of_kind(View, models)
         plan = with_uses(plan, state)
         shown = replace(state, views=with_recorded_queries(state.views, records))
         replaces = self.capabilities.session_catalog is not None
         return with_view_orders(with_read_functions(plan, shown, views), views, shown, replaces=replaces)
+
+    def _tables(
+        self,
+        models: Sequence[Table],
+        state: CatalogState,
+        records: Mapping[str, Recorded[Any]],
+        removed: Removals,
+        *,
+        undoes: bool,
+    ) -> Iterator[SecurableChange]:
+        """Yield what becomes of tables: of those that are declared, and of those that no longer are."""
+        declared = {table.key: table for table in resolved(models)}
+        existing = {key: model for key, model in declared.items() if state.tables[key].exists}
+        named = {name: rows for name, rows in removed.items() if isinstance(name, QualifiedName)}
+        gone = {name: rows for name, rows in named.items() if rows is not None}
+        changes = self._changes(existing, state, records)
+        needed = with_referencing_keys(changes, declared, state, {name.key for name in gone})
+        created = [self._created(declared[key], state) for key in sorted(declared.keys() - existing.keys())]
+        aligned = [
+            _aligned(existing[key], actions, state)
+            for key, actions in sorted(needed.items())
+            if key in existing
+        ]
+        changed: list[CreateTable | AlignTable] = [*created, *aligned]
+        yield from changed
+        for drop in dropped_tables(gone, changed, needed, state):
+            yield replace(drop, can_be_undropped=self.capabilities.undrops_tables, undoes_creation=undoes)
+        yield from map(Keep, named.keys() - gone.keys())
 
     def _created(self, model: Table, state: CatalogState) -> CreateTable:
         files = state.files.get(model.key)
@@ -155,16 +158,13 @@ class TablePlanner:
         return dict(sorted(changes.items()))
 
     def _others(
-        self,
-        others: Sequence[Securable],
-        tables: Sequence[Table],
-        state: CatalogState,
-        records: Mapping[str, Recorded[Any]],
+        self, models: Sequence[Securable], state: CatalogState, records: Mapping[str, Recorded[Any]]
     ) -> Iterator[SecurableChange]:
-        """Yield what becomes of all but tables: of those that are declared, that models need, or only records have."""
+        """Yield what becomes of all but tables: of those that are declared, and of schemas that these models need."""
+        others = [model for model in models if not isinstance(model, Table)]
         declared = {resource_key(model.qualified_name) for model in others}
         inside: list[Table | Function | View] = [
-            *tables,
+            *of_kind(Table, models),
             *(model for model in others if isinstance(model, Function | View)),
         ]
         first = {
@@ -179,14 +179,17 @@ class TablePlanner:
 
     def _retired(
         self,
-        others: Sequence[Securable],
+        models: Sequence[Securable],
         state: CatalogState,
         records: Mapping[str, Recorded[Any]],
         undone: Collection[SecurableName] | None,
     ) -> Iterator[SecurableChange]:
         """Yield what becomes of all but tables that only records have; an undo drops what the undone run created."""
         declared = {
-            resource_key(name) for model in others for name in (model.qualified_name, *former_names(model))
+            resource_key(name)
+            for model in models
+            if not isinstance(model, Table)
+            for name in (model.qualified_name, *former_names(model))
         }
         for record in records.values():
             if isinstance(record.name, QualifiedName) or record.key in declared or record.declared is None:
@@ -214,6 +217,16 @@ class TablePlanner:
             yield Create(model)
         if actions:
             yield Align(name, actions, model.declared_at)
+
+
+def _aligned(model: Table, actions: tuple[Action, ...], state: CatalogState) -> AlignTable:
+    return AlignTable(
+        model.qualified_name,
+        actions,
+        model.declared_at,
+        is_streaming=state.tables[model.key].relation is RelationKind.STREAMING_TABLE,
+        columns=model.columns,
+    )
 
 
 def with_recorded_queries(
