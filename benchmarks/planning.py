@@ -8,8 +8,8 @@ from time import process_time
 from benchmarks.many_tables import catalog, declared, with_another_comment
 from benchmarks.measurement import Measurement, best_seconds, peak_memory
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.models import Table
-from delta_engine.ownership.recorded import Recorded, resource_key
+from delta_engine.models import Table, resource_key
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import CatalogState
 
 TABLES = 10_000

@@ -22,14 +22,8 @@ from delta_engine.deployment.resources import (
 from delta_engine.deployment.run_facts import RunFacts, environment_record
 from delta_engine.deployment.stored import LockHolder
 from delta_engine.deployment.stores.memory import MemoryStateStore, NoLock, memory_journals
-from delta_engine.models import Securable, Table
-from delta_engine.ownership.recorded import (
-    Failure,
-    Recorded,
-    Status,
-    is_of_table,
-    resource_key,
-)
+from delta_engine.models import Securable, Table, resource_key
+from delta_engine.ownership.recorded import Failure, Recorded, Status, is_of_table
 from delta_engine.state.table_queries import TableVersion
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

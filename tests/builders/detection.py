@@ -19,13 +19,8 @@ from delta_engine.drift.drifted_resources import (
     drifted_tables,
 )
 from delta_engine.drift.status import synchronize
-from delta_engine.models import Column, QualifiedName, Table
-from delta_engine.ownership.recorded import (
-    Kept,
-    Recorded,
-    Status,
-    resource_key,
-)
+from delta_engine.models import Column, QualifiedName, Table, resource_key
+from delta_engine.ownership.recorded import Kept, Recorded, Status
 from delta_engine.state.states import CatalogState, TableState
 from delta_engine.state.table_queries import Commit, TableVersion
 from tests.builders.deployment import NOON, applied, deployment_state

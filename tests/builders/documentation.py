@@ -26,9 +26,10 @@ from delta_engine.models import (
     Table,
     View,
     ViewColumn,
+    resource_key,
 )
 from delta_engine.models.constraints import resolved
-from delta_engine.ownership.recorded import RecordedDifference, resource_key
+from delta_engine.ownership.recorded import RecordedDifference
 from delta_engine.sql.text import sql_literal
 from delta_engine.tools.site.documented import (
     Applied,

@@ -22,17 +22,14 @@ from delta_engine.deployment.recorded_models import (
 )
 from delta_engine.deployment.recorder import replay
 from delta_engine.deployment.stores.local import LocalJournalStore
-from delta_engine.models import Table
+from delta_engine.models import Table, resource_key
 from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.deployments import open_deployment
 from delta_engine.orchestrate.opening import open_environment
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import load_project
 from delta_engine.orchestrate.runs import Environment
-from delta_engine.ownership.recorded import (
-    Status,
-    resource_key,
-)
+from delta_engine.ownership.recorded import Status
 from tests import conftest
 from tests.projects.processes import started
 

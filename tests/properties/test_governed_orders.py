@@ -39,9 +39,11 @@ from delta_engine.models import (
     Schema,
     Securable,
     Table,
+    by_resource,
     of_kind,
+    resource_key,
 )
-from delta_engine.ownership.recorded import Recorded, resource_key
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.sql.backfills import at_versions, sql_converted
 from delta_engine.sql.text import quote_ident
 from delta_engine.state.effective_policies import EffectivePolicyReader
@@ -333,7 +335,7 @@ Records = dict[str, Recorded[Any]]
 
 def records_after(before: Iterable[Securable], attempted: Iterable[Securable] = ()) -> Records:
     """Return the records of applied models, and of those of runs that did not finish."""
-    applied = {resource_key(model.qualified_name): model for model in before}
+    applied = by_resource(before)
     tried: dict[str, list[Securable]] = {}
     for model in attempted:
         tried.setdefault(resource_key(model.qualified_name), []).append(model)

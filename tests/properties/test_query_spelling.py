@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.models import View
-from delta_engine.ownership.recorded import Recorded, resource_key
+from delta_engine.models import View, resource_key
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.sql.view_queries import is_same_query, submitted_query
 from delta_engine.sql.views import sql_create_view
 from tests.fakes.unity_catalog import FakeUnityCatalog

@@ -20,10 +20,7 @@ from delta_engine.deployment.resources import (
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import Compared
 from delta_engine.drift.handling import accepting, restored, reverted_drift, with_ignored_drift
-from delta_engine.models import Schema
-from delta_engine.ownership.recorded import (
-    resource_key,
-)
+from delta_engine.models import Schema, resource_key
 from delta_engine.state.states import SchemaState
 from tests.builders.databases import CATALOG, OTHER_SCHEMA, Choices, declared_schemas
 from tests.builders.deployment import NOON, deployment_state, records_of

@@ -8,8 +8,7 @@ from enum import Enum, IntEnum
 from itertools import chain
 
 from delta_engine.actions import CarriedAction, Hazard, Phase
-from delta_engine.models import QualifiedName, SecurableName
-from delta_engine.ownership.recorded import resource_key
+from delta_engine.models import QualifiedName, SecurableName, resource_key
 
 _REPEATABLE = frozenset(
     {

@@ -38,10 +38,12 @@ from delta_engine.models import (
     Table,
     View,
     ViewName,
+    by_resource,
     of_kind,
+    resource_key,
 )
 from delta_engine.models.constraints import resolved
-from delta_engine.ownership.recorded import Recorded, resource_key
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, RelationKind
 from delta_engine.state.view_states import ViewState, with_set_queries
@@ -162,7 +164,7 @@ class TablePlanner:
     ) -> Iterator[SecurableChange]:
         """Yield what becomes of all but tables: of those that are declared, and of schemas that these models need."""
         others = [model for model in models if not isinstance(model, Table)]
-        declared = {resource_key(model.qualified_name) for model in others}
+        declared = by_resource(others).keys()
         inside: list[Table | Function | View] = [
             *of_kind(Table, models),
             *(model for model in others if isinstance(model, Function | View)),

@@ -16,8 +16,7 @@ from delta_engine.aspects.aspect import Right
 from delta_engine.backends.capabilities import Visibility
 from delta_engine.drift.drifted_resources import Absence, ComparedResource
 from delta_engine.errors import StatementError
-from delta_engine.models import SecurableName
-from delta_engine.ownership.recorded import resource_key
+from delta_engine.models import SecurableName, resource_key
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command

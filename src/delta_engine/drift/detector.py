@@ -45,9 +45,8 @@ from delta_engine.drift.replacements import (
     replacement,
 )
 from delta_engine.errors import RefusedError
-from delta_engine.models import Column, QualifiedName, SecurableName
+from delta_engine.models import Column, QualifiedName, SecurableName, resource_key
 from delta_engine.models.nested_types import Path, lower_path
-from delta_engine.ownership.recorded import resource_key
 from delta_engine.state.audits import Audit
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import Commit, TableHistoryReader, TableVersion, TableVersionReader

@@ -20,9 +20,9 @@ from delta_engine.aspects.comparison import Model_co, State_co
 from delta_engine.aspects.renames import NO_RENAMES, Renames
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, Securable, SecurableName, Table
+from delta_engine.models import QualifiedName, Securable, SecurableName, Table, by_resource, resource_key
 from delta_engine.models.open_struct import Moment
-from delta_engine.ownership.recorded import Recorded, resource_key
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import CatalogState, SecurableState, TableState
 from delta_engine.telemetry.visible import shown_moment
 
@@ -345,7 +345,7 @@ class DriftFacts:
     @cached_property
     def declared(self) -> Mapping[str, Securable]:
         """The declared securables by resource key."""
-        return {resource_key(model.qualified_name): model for model in self.models}
+        return by_resource(self.models)
 
     @cached_property
     def missing_tables(self) -> Mapping[str, ComparedTable]:

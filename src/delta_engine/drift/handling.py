@@ -37,9 +37,16 @@ from delta_engine.drift.renames import (
     with_accepted_names,
     with_former_names,
 )
-from delta_engine.models import PolicyName, QualifiedName, Securable, SecurableName, Table
+from delta_engine.models import (
+    PolicyName,
+    QualifiedName,
+    Securable,
+    SecurableName,
+    Table,
+    by_resource,
+    resource_key,
+)
 from delta_engine.models.nested_types import Path
-from delta_engine.ownership.recorded import resource_key
 from delta_engine.state.states import SecurableState, TableState
 from delta_engine.telemetry.context import command
 from delta_engine.validation.validator import needed_consents
@@ -129,7 +136,7 @@ def overwritten_drift(
     plan: TablePlan, models: Sequence[Securable], drifted: Iterable[ComparedResource]
 ) -> Iterator[OverwrittenDrift]:
     """Yield the drift that a plan reverts or overwrites. An accepted replaced table stays as it is."""
-    by_key = {resource_key(model.qualified_name): model for model in models}
+    by_key = by_resource(models)
     aligned = {resource_key(align.name): align for align in plan.alignments}
     for resource in drifted:
         model = by_key.get(resource.model_key)

@@ -25,8 +25,7 @@ from delta_engine.drift.drifted_resources import (
     is_table,
 )
 from delta_engine.drift.handling import is_refused, targets
-from delta_engine.models import QualifiedName, SecurableName, Table, ViewName, of_kind
-from delta_engine.ownership.recorded import resource_key
+from delta_engine.models import QualifiedName, SecurableName, Table, ViewName, of_kind, resource_key
 from delta_engine.telemetry.visible import in_plural
 from delta_engine.validation.rules import name_problem
 

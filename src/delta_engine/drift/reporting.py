@@ -35,8 +35,7 @@ from delta_engine.drift.recommendations import (
     recommendations,
 )
 from delta_engine.drift.renames import irreversible
-from delta_engine.models import Securable, SecurableName, Table, of_kind
-from delta_engine.ownership.recorded import resource_key
+from delta_engine.models import Securable, SecurableName, Table, of_kind, resource_key
 from delta_engine.state.states import SecurableState, former_name_of
 from delta_engine.telemetry.context import command
 from delta_engine.telemetry.garbage import no_garbage_collection

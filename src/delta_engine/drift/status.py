@@ -29,7 +29,16 @@ from delta_engine.deployment.resources import created, noted, unmanaged_table
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
 from delta_engine.drift.comparison import differences_of, drift_of, is_known, still_accepted
 from delta_engine.drift.drifted_resources import ComparedResource
-from delta_engine.models import Function, QualifiedName, Securable, SecurableName, Table, View
+from delta_engine.models import (
+    Function,
+    QualifiedName,
+    Securable,
+    SecurableName,
+    Table,
+    View,
+    by_resource,
+    resource_key,
+)
 from delta_engine.ownership.recorded import (
     AnyRecord,
     Failure,
@@ -38,7 +47,6 @@ from delta_engine.ownership.recorded import (
     RecordedDifference,
     Status,
     is_of_table,
-    resource_key,
 )
 from delta_engine.state.function_states import FunctionState
 from delta_engine.state.states import CatalogState, SecurableState, TableState
@@ -218,7 +226,7 @@ def attempted_by(
 
     It applies recorded tables under new column names, too, and views first with the queries that stand in between.
     """
-    by_key = {resource_key(model.qualified_name): model for model in models}
+    by_key = by_resource(models)
     changes = {
         resource_key(change.name): change
         for change in plan.changes
@@ -267,9 +275,7 @@ def compare_states(
     Args:
         models: the declared tables, which know the former names of columns and fields. Records have present names.
     """
-    return tuple(
-        _state_changes(earlier, later, {resource_key(model.qualified_name): model for model in models})
-    )
+    return tuple(_state_changes(earlier, later, by_resource(models)))
 
 
 def is_accepted_deletion(record: AnyRecord) -> bool:

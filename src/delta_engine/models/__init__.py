@@ -90,8 +90,10 @@ __all__ = [
     "View",
     "ViewColumn",
     "ViewName",
+    "by_resource",
     "of_kind",
     "read_only",
+    "resource_key",
     "subject",
 ]
 
@@ -316,6 +318,16 @@ Securable: TypeAlias = Table | Schema | Function | AbacPolicy | View
 """A model of any kind."""
 
 _Model = TypeVar("_Model", bound=Securable)
+
+
+def resource_key(name: SecurableName) -> str:
+    """Return a key in lower case: the kind and the key of the name, such as `schema.<catalog>.<schema>`."""
+    return f"{name.kind}.{name.key}"
+
+
+def by_resource(models: Iterable[_Model]) -> dict[str, _Model]:
+    """Return models by the keys of their resources."""
+    return {resource_key(model.qualified_name): model for model in models}
 
 
 def of_kind(model_type: type[_Model], models: Iterable[Securable]) -> list[_Model]:

@@ -22,10 +22,10 @@ from delta_engine.drift.baselines import with_unmanaged_parts
 from delta_engine.drift.renames import taken_renames
 from delta_engine.drift.replacements import is_replaced_by_run
 from delta_engine.drift.status import with_accepted_drift
-from delta_engine.models import Part, QualifiedName, Securable, SecurableName, Table, ViewName
+from delta_engine.models import Part, QualifiedName, Securable, SecurableName, Table, ViewName, resource_key
 from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.runs import PlannedRun
-from delta_engine.ownership.recorded import AnyRecord, Recorded, is_unrecorded, resource_key, table_record
+from delta_engine.ownership.recorded import AnyRecord, Recorded, is_unrecorded, table_record
 from delta_engine.state.audits import Audit
 from delta_engine.state.states import ABSENT, TableState
 from delta_engine.state.table_queries import TableVersion

@@ -21,12 +21,12 @@ from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, A
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, TableOutcome, of_tables, undone_keys
 from delta_engine.execute.statement_runner import StaleTableError
-from delta_engine.models import QualifiedName, Table, of_kind
+from delta_engine.models import QualifiedName, Table, by_resource, of_kind, resource_key
 from delta_engine.models.parts import joined_grants
 from delta_engine.orchestrate.last_changes import last_changes
 from delta_engine.orchestrate.recording import Recording
 from delta_engine.orchestrate.runs import NOT_STARTED, UNREADABLE, Environment, OpenRun, PlannedRun
-from delta_engine.ownership.recorded import resource_key, table_record
+from delta_engine.ownership.recorded import table_record
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.plan_files.staleness import require_statements
 from delta_engine.report.run_report import RunEnd, RunReport
@@ -277,8 +277,7 @@ def _record_unchanged(
     run: OpenRun, planned: PlannedRun, recording: Recording, outcomes: Sequence[AnyOutcome], stop: Stop
 ) -> None:
     """Record the securables that needed no statement, and the new ids of replaced tables that were aligned."""
-    keys = {resource_key(model.qualified_name) for model in planned.intent.models}
-    keys -= {*map(resource_key, planned.plan.changed_names())}
+    keys = by_resource(planned.intent.models).keys() - set(map(resource_key, planned.plan.changed_names()))
     unchanged = [model for model in planned.models if resource_key(model.qualified_name) in keys]
     versions = None if stop.is_requested() else run.environment.versions
     new = recording.with_new_version(of_kind(Table, unchanged)) if versions is not None else []

@@ -21,11 +21,10 @@ from delta_engine.config.extended import configuration_files
 from delta_engine.config.loading import Declared, load_present
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, Securable, Table
+from delta_engine.models import QualifiedName, Securable, Table, by_resource, resource_key
 from delta_engine.models.constraints import resolved
 from delta_engine.orchestrate.git_history import ComparedRepository, compared_with, real_path
 from delta_engine.orchestrate.project import Project, declared_models, narrowed, selected
-from delta_engine.ownership.recorded import resource_key
 from delta_engine.plan_files.document import ChangedTables
 from delta_engine.telemetry.visible import counted, plural
 
@@ -208,8 +207,8 @@ def _in_yaml(project: Project) -> frozenset[str]:
     """Return the keys of the resources that YAML files declare."""
     settings = project.settings
     if not settings.python_models:
-        return frozenset(_by_resource(project.models))
-    return frozenset(_by_resource(load_present(replace(settings, python_models=()), ())))
+        return frozenset(by_resource(project.models))
+    return frozenset(by_resource(load_present(replace(settings, python_models=()), ())))
 
 
 def _changed_kinds(models: Mapping[str, Securable], former: Mapping[str, Securable]) -> list[str]:
@@ -218,8 +217,4 @@ def _changed_kinds(models: Mapping[str, Securable], former: Mapping[str, Securab
 
 
 def _without_tables(models: Iterable[Securable]) -> dict[str, Securable]:
-    return _by_resource(model for model in models if not isinstance(model, Table))
-
-
-def _by_resource(models: Iterable[Securable]) -> dict[str, Securable]:
-    return {resource_key(model.qualified_name): model for model in models}
+    return by_resource(model for model in models if not isinstance(model, Table))

@@ -17,7 +17,8 @@ from delta_engine.deployment.document import DeploymentState, consent_key
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.local import LocalStateStore
 from delta_engine.errors import ConfigError, DeltaEngineError, raise_all
-from delta_engine.ownership.recorded import Status, is_of_table, resource_key
+from delta_engine.models import resource_key
+from delta_engine.ownership.recorded import Status, is_of_table
 from delta_engine.telemetry.context import utc_now
 
 

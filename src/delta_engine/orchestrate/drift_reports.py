@@ -52,15 +52,16 @@ from delta_engine.models import (
     SecurableName,
     Table,
     ViewName,
+    by_resource,
     labelled,
     of_kind,
+    resource_key,
 )
 from delta_engine.models.constraints import referenced_table, resolved
 from delta_engine.orchestrate.observing import detected_drift, drift_detector, observe
 from delta_engine.orchestrate.planning import draft_revert
 from delta_engine.orchestrate.project import Project, declared_models
 from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
-from delta_engine.ownership.recorded import resource_key
 from delta_engine.report.pages import drift_html
 from delta_engine.state.audits import Audit
 from delta_engine.state.states import CatalogState
@@ -128,7 +129,7 @@ def acceptable(
             "which the next deployment replaces",
             way_out=f"Run {command('drift --accept', project.settings.environment)} in the repository.",
         )
-    declared = {resource_key(model.qualified_name) for model in project.synced}
+    declared = by_resource(project.synced).keys()
     drifted = [
         resource for resource in resources if resource.drift and resource_key(resource.model_name) in declared
     ]
@@ -137,7 +138,7 @@ def acceptable(
 
 def replaced_edits(project: Project, drifted: Sequence[ComparedResource]) -> Iterator[str]:
     """Yield a sentence for each edit of a model that accepting the drift replaces, before any sync applied it."""
-    declared = {resource_key(model.qualified_name): model for model in project.models}
+    declared = by_resource(project.models)
     for resource in drifted:
         model = declared.get(resource_key(resource.model_name))
         for change in edits_to_replace(model, resource) if model is not None else ():
@@ -158,7 +159,7 @@ def edit_project(
     Raises:
         InvalidModelError, RefusalGroup: the models would be refused afterwards; nothing was edited.
     """
-    models = {resource_key(model.qualified_name): model for model in project.models}
+    models = by_resource(project.models)
     edits = []
     for resource in drifted:
         model = models[resource.model_key]
@@ -317,7 +318,7 @@ def _hidden_texts(resources: Iterable[ComparedResource]) -> Iterator[str]:
 
 def _reversal(environment: Environment, facts: DriftFacts) -> PlannedRevert:
     """Plan a revert of declared securables, without those for which it would be refused."""
-    declared = {resource_key(model.qualified_name) for model in facts.models}
+    declared = by_resource(facts.models).keys()
     left = [
         drifted
         for drifted in facts.drifted

@@ -26,7 +26,16 @@ from delta_engine.config.whole_files import create_atomically, remove_unfinished
 from delta_engine.config.yaml_documents import MAX_BYTES
 from delta_engine.deployment.local_files import only_writer
 from delta_engine.errors import InvalidCommandError, RefusedError
-from delta_engine.models import AbacPolicy, QualifiedName, Securable, Table, View, of_kind
+from delta_engine.models import (
+    AbacPolicy,
+    QualifiedName,
+    Securable,
+    Table,
+    View,
+    by_resource,
+    of_kind,
+    resource_key,
+)
 from delta_engine.models.constraints import referenced_tables
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.importing import (
@@ -37,7 +46,6 @@ from delta_engine.orchestrate.importing import (
     find_targets,
     read_models,
 )
-from delta_engine.ownership.recorded import resource_key
 from delta_engine.sql.view_queries import read_relations
 from delta_engine.telemetry.visible import counted
 
@@ -125,7 +133,7 @@ def import_to_folder(
     present = load_present(folder.settings, [path.absolute() for path in files if path.is_file()])
     written = Declared(models=present, is_whole=False)
     declared = {table.key: table for table in written.tables}
-    present_keys = {resource_key(model.qualified_name): model for model in present}
+    present_keys = by_resource(present)
     names = [name for name in targets.names if name.key not in declared]
     others = [other for other in targets.models if resource_key(other.qualified_name) not in present_keys]
     report = FolderReport(

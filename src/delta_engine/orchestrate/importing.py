@@ -34,12 +34,13 @@ from delta_engine.models import (
     Table,
     View,
     ViewName,
+    by_resource,
     labelled,
     of_kind,
+    resource_key,
 )
 from delta_engine.models.constraints import Keyed, referenced_table
 from delta_engine.orchestrate.backend import Backend
-from delta_engine.ownership.recorded import resource_key
 from delta_engine.sql.view_queries import read_relations
 from delta_engine.state.catalog_reader import (
     CatalogLister,
@@ -144,7 +145,7 @@ def import_tables(
     Raises:
         ConfigError: the target is none of these, nothing of that name exists, or all of it has models.
     """
-    declared = {resource_key(model.qualified_name): model for model in present}
+    declared = by_resource(present)
     targets = find_targets(backend, target, scope)
     names = tuple(name for name in targets.names if resource_key(name) not in declared)
     others = tuple(model for model in targets.models if resource_key(model.qualified_name) not in declared)

@@ -8,8 +8,8 @@ from typing import Any
 
 from delta_engine.actions import Align, AlignTable, Create, Reversal, TablePlan, reversal_of
 from delta_engine.aspects import former_name
-from delta_engine.models import QualifiedName, ViewName
-from delta_engine.ownership.recorded import AnyRecord, LastChange, is_of_table, resource_key
+from delta_engine.models import QualifiedName, ViewName, resource_key
+from delta_engine.ownership.recorded import AnyRecord, LastChange, is_of_table
 from delta_engine.state.table_queries import TableVersionReader
 
 

@@ -26,14 +26,22 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.status import synchronize, with_settled_creations
 from delta_engine.execute.action_runner import ActionRunner
-from delta_engine.models import QualifiedName, Securable, Table, View, labelled, of_kind
+from delta_engine.models import (
+    QualifiedName,
+    Securable,
+    Table,
+    View,
+    by_resource,
+    labelled,
+    of_kind,
+    resource_key,
+)
 from delta_engine.models.constraints import resolved, tables_of_open_keys
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, OpenRun
 from delta_engine.orchestrate.undeclared_tables import (
     read_catalog,
     undeclared_tables,
 )
-from delta_engine.ownership.recorded import resource_key
 from delta_engine.state.catalog_reader import with_tables_read
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.view_states import ABSENT_VIEW
@@ -148,7 +156,7 @@ def with_statuses(basis: Observation) -> Observation:
     """Return an observation whose deployment state has the statuses that the snapshot shows."""
     if basis.state is None:
         return basis
-    managed = None if basis.is_partial else {resource_key(model.qualified_name) for model in basis.models}
+    managed = None if basis.is_partial else by_resource(basis.models).keys()
     state = synchronize(basis.state, basis.observed, basis.compared, managed=managed, now=utc_now())
     current = {
         key: replace(resource, record=state.resources[key]) for key, resource in basis.compared.items()
@@ -205,7 +213,7 @@ def detected_drift(
 ) -> tuple[ComparedResource, ...]:
     """Return the drift with its authors, and whether missing schemas and tables of models are renamed or hidden."""
     records, detector = [*records], drift_detector(environment)
-    declared = {resource_key(model.qualified_name) for model in models}
+    declared = by_resource(models).keys()
     drifted = detector.detect(records, now=now)
     missing = [record for record in records if not record.observed.exists and record.model_key in declared]
     if missing:

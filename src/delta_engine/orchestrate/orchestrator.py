@@ -17,7 +17,7 @@ from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.drift.status import is_accepted_deletion
 from delta_engine.errors import raise_all
 from delta_engine.execute.outcomes import TableOutcome
-from delta_engine.models import Securable
+from delta_engine.models import Securable, by_resource, resource_key
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import detected_drift, observe_locked
@@ -25,7 +25,7 @@ from delta_engine.orchestrate.planning import draft_revert, draft_sync, plan_unl
 from delta_engine.orchestrate.reviewed_plans import earlier_apply, require_fresh
 from delta_engine.orchestrate.runs import Environment, Observation, OpenRun, PlannedRun, RunView, open_run
 from delta_engine.orchestrate.undoing import draft_undo, plan_undo, undo_note
-from delta_engine.ownership.recorded import AcceptedDrift, resource_key
+from delta_engine.ownership.recorded import AcceptedDrift
 from delta_engine.plan_files.document import Options, PlanFile
 from delta_engine.report.run_report import RunEnd, RunReport
 from delta_engine.telemetry.context import utc_now
@@ -159,7 +159,7 @@ def plan_revert(run: OpenRun, models: Sequence[Securable], *, is_partial: bool =
 
     Without those that may be hidden, of which it warns, unless the tables were selected.
     """
-    declared = {resource_key(model.qualified_name) for model in models}
+    declared = by_resource(models).keys()
     basis, resources = _detected(run, models, is_partial=is_partial)
     drifted = [
         resource for resource in resources if resource.drift and resource_key(resource.model_name) in declared
@@ -239,7 +239,7 @@ def _judged(run: OpenRun, draft: PlannedRun) -> PlannedRun:
 def _forget_deleted(run: OpenRun, basis: Observation) -> None:
     """Remove the records of undeclared resources that are gone: this engine dropped them, or it was accepted."""
     planner, resources = run.environment.planner, run.recorder.resources
-    declared = {resource_key(model.qualified_name) for model in basis.models}
+    declared = by_resource(basis.models).keys()
     for key, record in list(resources.items()):
         state = basis.observed.of(record.name)
         if key in declared or (state is not None and state.exists):

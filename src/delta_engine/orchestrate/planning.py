@@ -30,7 +30,15 @@ from delta_engine.drift.handling import (
 from delta_engine.drift.renames import irreversible, taken_renames, with_taken_renames
 from delta_engine.drift.status import has_accepted_replacement
 from delta_engine.errors import raise_all
-from delta_engine.models import AbacPolicy, QualifiedName, Securable, Table, View, of_kind
+from delta_engine.models import (
+    AbacPolicy,
+    QualifiedName,
+    Securable,
+    Table,
+    View,
+    by_resource,
+    of_kind,
+)
 from delta_engine.models.constraints import referenced_tables
 from delta_engine.orchestrate.intent import Intent
 from delta_engine.orchestrate.judging import judged
@@ -39,7 +47,7 @@ from delta_engine.orchestrate.runs import Environment, Observation, PlannedRun
 from delta_engine.orchestrate.undeclared_tables import (
     rows_to_drop,
 )
-from delta_engine.ownership.recorded import is_of_table, resource_key
+from delta_engine.ownership.recorded import is_of_table
 from delta_engine.state.catalog_reader import (
     former_names,
     read_again,
@@ -134,7 +142,7 @@ def _planned(
     planned_records = records
     if basis.is_partial:  # the rest is not known to be undeclared
         models = (*basis.models, *(undo.created if undo else ()))
-        named = {resource_key(model.qualified_name) for model in models}
+        named = by_resource(models).keys()
         planned_records = {
             key: record for key, record in records.items() if is_of_table(record) or key in named
         }

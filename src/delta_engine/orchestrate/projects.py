@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -16,9 +16,8 @@ from delta_engine.config.project_folders import ProjectFolder
 from delta_engine.config.settings import BackendType, Settings
 from delta_engine.config.state_backend import DatabricksState, S3State
 from delta_engine.errors import ConfigError, RefusedError
-from delta_engine.models import Securable
+from delta_engine.models import by_resource
 from delta_engine.orchestrate.project import Project, load_project
-from delta_engine.ownership.recorded import resource_key
 from delta_engine.validation.owned_names import common_table
 
 if TYPE_CHECKING:
@@ -98,8 +97,8 @@ def _conflicts(project: Project, other: Project) -> Iterator[RefusedError]:
             location=project.settings.locate(("owns",)),
             way_out="Change owns in one of the two, so that each table is one project's.",
         )
-    names = _declared(other)
-    for key, model in _declared(project).items():
+    names = by_resource(other.models)
+    for key, model in by_resource(project.models).items():
         if key in names:
             yield ConfigError(
                 f"{environment}: both declare {model.qualified_name}, the second at {names[key].declared_at}",
@@ -119,7 +118,3 @@ def _state_place(project: Project) -> tuple[str | None, ...]:
             return catalog, schema  # its tables have a row per environment, whatever the volume
         case other:
             assert_never(other)
-
-
-def _declared(project: Project) -> Mapping[str, Securable]:
-    return {resource_key(model.qualified_name): model for model in project.models}

@@ -20,18 +20,19 @@ from delta_engine.deployment.resources import unfinished, with_renamed, with_ver
 from delta_engine.drift.renames import ignored_renames
 from delta_engine.drift.status import attempted_by, confirmed, confirmed_definition, unconfirmed
 from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, is_of_table, of_tables
-from delta_engine.models import QualifiedName, SchemaName, Securable, SecurableName, Table, of_kind
+from delta_engine.models import (
+    QualifiedName,
+    SchemaName,
+    Securable,
+    SecurableName,
+    Table,
+    by_resource,
+    of_kind,
+    resource_key,
+)
 from delta_engine.orchestrate.applied_records import AppliedRecords
 from delta_engine.orchestrate.runs import PlannedRun
-from delta_engine.ownership.recorded import (
-    AnyRecord,
-    Failure,
-    LastChange,
-    Recorded,
-    Status,
-    resource_key,
-    table_record,
-)
+from delta_engine.ownership.recorded import AnyRecord, Failure, LastChange, Recorded, Status, table_record
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from delta_engine.telemetry.logs import log
@@ -75,7 +76,7 @@ class Recording:
         self._intent = planned.intent
         self._observed = planned.basis.observed
         self._ignored_renames = ignored_renames(planned.drifted)
-        self._models = {resource_key(model.qualified_name): model for model in planned.models}
+        self._models = by_resource(planned.models)
         self._redefined = {resource_key(change.name) for change in plan.changes if redefines(change)}
         self._former_names = {
             resource_key(align.name): former

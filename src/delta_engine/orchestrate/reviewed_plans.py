@@ -12,8 +12,8 @@ from delta_engine.actions.policy import Allowance
 from delta_engine.aspects.delta_properties import is_catalog_managed
 from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
+from delta_engine.models import by_resource, resource_key
 from delta_engine.orchestrate.runs import Environment, OpenRun, PlannedRun
-from delta_engine.ownership.recorded import resource_key
 from delta_engine.plan_files.codec import encode_plan_file, is_replaceable, plan_again, sealed
 from delta_engine.plan_files.document import (
     SCHEMA_URI,
@@ -165,7 +165,7 @@ def _touched(
     basis, observed = planned.basis, planned.snapshot
     keys = touched_keys(planned.plan, basis.tables, observed) | {*further}
     records = basis.loaded.resources if basis.loaded else {}
-    models = {resource_key(model.qualified_name): model for model in planned.models}
+    models = by_resource(planned.models)
     states: dict[str, SecurableState] = {
         f"{kind}.{key}": state for kind, of_kind in observed.by_kind.items() for key, state in of_kind.items()
     }

@@ -10,10 +10,10 @@ import msgspec
 from delta_engine.actions import TablePlan
 from delta_engine.deployment.codec import details_of
 from delta_engine.deployment.definitions import config_checksum
-from delta_engine.models import QualifiedName, Securable, Table
+from delta_engine.models import QualifiedName, Securable, Table, resource_key
 from delta_engine.models.constraints import referenced_table
 from delta_engine.models.open_struct import checksum_of
-from delta_engine.ownership.recorded import AnyRecord, resource_key
+from delta_engine.ownership.recorded import AnyRecord
 from delta_engine.plan_files.document import TouchedResource
 from delta_engine.state.audits import NO_AUDIT
 from delta_engine.state.states import ABSENT, CatalogState, SecurableState, TableState

@@ -27,7 +27,7 @@ from delta_engine.aspects.aspect import Sign
 from delta_engine.aspects.backfill_actions import converted_columns
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift, undone_by
 from delta_engine.errors import RefusedError
-from delta_engine.ownership.recorded import resource_key
+from delta_engine.models import resource_key
 from delta_engine.report.change_tree import Branch
 from delta_engine.report.plan_tree import other_branch, table_branch
 from delta_engine.report.planned_actions import other_changes

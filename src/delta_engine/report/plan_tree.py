@@ -24,7 +24,7 @@ from delta_engine.actions import (
 from delta_engine.aspects import KINDS
 from delta_engine.aspects.aspect import Sign
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
-from delta_engine.ownership.recorded import resource_key
+from delta_engine.models import resource_key
 from delta_engine.report.change_tree import (
     Branch,
     changed_branches,

@@ -23,8 +23,8 @@ from delta_engine.models import (
     Table,
     View,
     ViewColumn,
+    resource_key,
 )
-from delta_engine.ownership.recorded import resource_key
 
 MODELS: dict[str, Any] = {
     "schema": Schema("dev", "silver", "clean", tags={"pii": "no"}, owner="ann"),

@@ -26,8 +26,9 @@ from delta_engine.models import (
     Schema,
     Securable,
     View,
+    resource_key,
 )
-from delta_engine.ownership.recorded import Status, resource_key
+from delta_engine.ownership.recorded import Status
 from tests.builders.deployment import HOLDER, NOON, applied, deployment_state
 from tests.builders.models import WORKED_MODEL, orders
 from tests.projects.commandline import CommandLine, Result

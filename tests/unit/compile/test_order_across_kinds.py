@@ -24,9 +24,9 @@ from delta_engine.models import (
     Schema,
     Table,
     Using,
+    by_resource,
 )
 from delta_engine.models.types import AtomicType
-from delta_engine.ownership.recorded import resource_key
 from delta_engine.state.function_states import ABSENT_FUNCTION, function_state_of
 from delta_engine.state.policy_states import ABSENT_POLICY, policy_state_of
 from delta_engine.state.states import ABSENT, CatalogState, SchemaState, state_of
@@ -54,9 +54,9 @@ def orders(*columns: Column, **parts: Any) -> Table:
 
 def catalog(before: Sequence[Any], after: Sequence[Any]) -> CatalogState:
     """Return what exists before, with nothing for the rest of what is declared."""
-    absent = {resource_key(model.qualified_name): model for model in after}
-    models = {**absent, **{resource_key(model.qualified_name): model for model in before}}
-    there = {resource_key(model.qualified_name) for model in before}
+    absent = by_resource(after)
+    models = {**absent, **by_resource(before)}
+    there = by_resource(before).keys()
     tables, functions, policies = {}, {}, {}
     for key, model in models.items():
         match model:

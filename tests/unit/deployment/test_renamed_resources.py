@@ -14,8 +14,16 @@ from delta_engine.deployment.recorded_models import (
 )
 from delta_engine.deployment.resources import applied_record, with_new_name, with_settled_renames
 from delta_engine.drift.comparison import compared
-from delta_engine.models import Column, ForeignKey, PrimaryKey, QualifiedName, Table, View, ViewName
-from delta_engine.ownership.recorded import resource_key
+from delta_engine.models import (
+    Column,
+    ForeignKey,
+    PrimaryKey,
+    QualifiedName,
+    Table,
+    View,
+    ViewName,
+    resource_key,
+)
 from delta_engine.state.states import CatalogState
 from delta_engine.state.view_states import ABSENT_VIEW, view_state_of
 from tests.builders.deployment import NOON, deployment_state

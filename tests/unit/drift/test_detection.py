@@ -18,13 +18,8 @@ from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import NOT_DELTA, DriftFacts, PlannedRevert
 from delta_engine.drift.renames import irreversible
 from delta_engine.drift.reporting import drift_report
-from delta_engine.models import Column, PrimaryKey, QualifiedName, Table
-from delta_engine.ownership.recorded import (
-    Kept,
-    RecordedDifference,
-    Status,
-    resource_key,
-)
+from delta_engine.models import Column, PrimaryKey, QualifiedName, Table, resource_key
+from delta_engine.ownership.recorded import Kept, RecordedDifference, Status
 from delta_engine.report.drift_text import drift_text
 from delta_engine.state.audits import Audit
 from delta_engine.state.states import ABSENT, CatalogState, state_of

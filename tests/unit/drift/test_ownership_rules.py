@@ -20,7 +20,16 @@ from delta_engine.drift.baselines import with_unmanaged_parts
 from delta_engine.drift.comparison import compared, drift_of, with_new_names
 from delta_engine.drift.drifted_resources import Compared
 from delta_engine.drift.status import attempted_by, with_accepted_drift
-from delta_engine.models import CheckConstraint, Column, Part, QualifiedName, Table, Using, View
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    Part,
+    QualifiedName,
+    Table,
+    Using,
+    View,
+    resource_key,
+)
 from delta_engine.ownership.recorded import (
     AcceptedDrift,
     Failure,
@@ -28,7 +37,6 @@ from delta_engine.ownership.recorded import (
     Recorded,
     RecordedDifference,
     Status,
-    resource_key,
 )
 from delta_engine.state.states import ABSENT, CatalogState, state_of
 from delta_engine.state.view_states import view_state_of

@@ -21,10 +21,7 @@ from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import DriftFacts, PlannedRevert
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import CatalogReadError
-from delta_engine.models import Column, ForeignKey, Table
-from delta_engine.ownership.recorded import (
-    resource_key,
-)
+from delta_engine.models import Column, ForeignKey, Table, resource_key
 from delta_engine.state.states import ABSENT, CatalogState, state_of
 from tests.builders.deployment import applied, deployment_state
 from tests.builders.detection import LATER, compare

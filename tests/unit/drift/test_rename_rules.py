@@ -16,8 +16,8 @@ from delta_engine.drift.renames import (
     irreversible,
     taken_renames,
 )
-from delta_engine.models import Column, QualifiedName, Table
-from delta_engine.ownership.recorded import Recorded, resource_key
+from delta_engine.models import Column, QualifiedName, Table, resource_key
+from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders.deployment import deployment_state
 from tests.builders.detection import MODEL, RENAMED, FakeHistory, FakeVersions, commit, detect, kinds

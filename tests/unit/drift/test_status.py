@@ -24,15 +24,8 @@ from delta_engine.deployment.resources import (
     without_resources,
 )
 from delta_engine.drift.status import compare_states, confirmed
-from delta_engine.models import CheckConstraint, Column, QualifiedName, SchemaName
-from delta_engine.ownership.recorded import (
-    AnyRecord,
-    Failure,
-    Recorded,
-    RecordedDifference,
-    Status,
-    resource_key,
-)
+from delta_engine.models import CheckConstraint, Column, QualifiedName, SchemaName, resource_key
+from delta_engine.ownership.recorded import AnyRecord, Failure, Recorded, RecordedDifference, Status
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders.deployment import NOON, applied, deployment_state, recorded_table
 from tests.builders.detection import LATER, synchronized

@@ -21,7 +21,7 @@ from delta_engine.deployment.resources import (
 from delta_engine.deployment.stores.memory import MemoryStateStore, memory_journals
 from delta_engine.errors import StatementError
 from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement
-from delta_engine.models import Column, QualifiedName, SchemaName, Table
+from delta_engine.models import Column, QualifiedName, SchemaName, Table, resource_key
 from delta_engine.orchestrate import recording
 from delta_engine.orchestrate.applied_records import AppliedRecords
 from delta_engine.orchestrate.intent import Intent
@@ -35,7 +35,6 @@ from delta_engine.ownership.recorded import (
     Recorded,
     Status,
     is_of_table,
-    resource_key,
 )
 from delta_engine.state.audits import Audit
 from delta_engine.state.states import CatalogState, TableState

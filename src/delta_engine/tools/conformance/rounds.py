@@ -17,13 +17,21 @@ from delta_engine.errors import CatalogReadError, RefusedError, StatementError, 
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind
-from delta_engine.models import FunctionName, PolicyName, QualifiedName, Securable, Table, of_kind
+from delta_engine.models import (
+    FunctionName,
+    PolicyName,
+    QualifiedName,
+    Securable,
+    Table,
+    of_kind,
+    resource_key,
+)
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, PlannedRun, open_run
-from delta_engine.ownership.recorded import Status, resource_key
+from delta_engine.ownership.recorded import Status
 from delta_engine.state.catalog_reader import bare_model, former_names
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.visible import plural

@@ -15,10 +15,18 @@ from delta_engine.config.settings import Settings
 from delta_engine.config.whole_files import StagedFiles
 from delta_engine.config.yaml_documents import MAX_BYTES
 from delta_engine.errors import InvalidCommandError, RefusedError
-from delta_engine.models import AbacPolicy, Schema, Securable, Table, View, subject
+from delta_engine.models import (
+    AbacPolicy,
+    Schema,
+    Securable,
+    Table,
+    View,
+    by_resource,
+    resource_key,
+    subject,
+)
 from delta_engine.orchestrate.import_folder import ModelFolder, Per, query_file_of
 from delta_engine.orchestrate.importing import as_written
-from delta_engine.ownership.recorded import resource_key
 from delta_engine.tools.importers.declared import Source
 from delta_engine.tools.importers.variables import Variables, written
 from delta_engine.validation.owned_names import OwnedTables
@@ -57,7 +65,7 @@ def importable(
     Args:
         present: the models of the project.
     """
-    declared = {resource_key(model.qualified_name): model for model in present}
+    declared = by_resource(present)
     valued = [(variables.valued(model), variables.kept(model)) for model in source.models]
     chosen = [pair for pair in valued if _says_something(pair[0]) and not _is_excluded(pair[0], exclude)]
     new = [pair for pair in chosen if resource_key(pair[0].qualified_name) not in declared]

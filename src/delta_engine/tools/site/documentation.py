@@ -10,11 +10,11 @@ from delta_engine.deployment.definitions import config_checksum
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.errors import DeltaEngineError
-from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table, View, of_kind
+from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table, View, of_kind, resource_key
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
 from delta_engine.orchestrate.project import Project
-from delta_engine.ownership.recorded import Status, resource_key
+from delta_engine.ownership.recorded import Status
 from delta_engine.tools.site.documented import (
     Applied,
     Documentation,

@@ -30,10 +30,11 @@ from delta_engine.models import (
     SchemaName,
     Table,
     View,
+    resource_key,
 )
 from delta_engine.models.constraints import referenced_table
 from delta_engine.models.policies import ScopeKind
-from delta_engine.ownership.recorded import RecordedDifference, resource_key
+from delta_engine.ownership.recorded import RecordedDifference
 from delta_engine.sql.view_queries import Reads, read_columns, read_relations
 from delta_engine.tools.site.files import function_path, policy_path, schema_path, table_path, view_path
 
