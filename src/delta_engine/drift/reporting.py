@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -24,6 +25,7 @@ from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
     ComparedResource,
     DriftFacts,
+    UnmanagedPart,
     changed_field,
 )
 from delta_engine.drift.handling import reverts, undone_details, with_ignored_drift
@@ -48,23 +50,14 @@ Planned: TypeAlias = Mapping[str, Sequence[Difference]]
 def drift_report(facts: DriftFacts) -> DriftReport:
     """Return the report on the facts."""
     state = facts.state
-    drifting = [resource for resource in facts.drifted if resource.drift]
+    drifting = [resource for resource in facts.drifted if resource.drift and _is_reported(resource, facts)]
+    schemas = [resource for resource in drifting if resource.name.is_container]
     resources = [resource for resource in drifting if not resource.name.is_container]
     existing = [resource for resource in resources if resource.observed.exists]
-    gone = [resource for resource in resources if _was_deleted(resource, facts)]
-    schemas = [
-        resource
-        for resource in drifting
-        if resource.name.is_container and (resource.observed.exists or _was_deleted(resource, facts))
-    ]
+    gone = [resource for resource in resources if not resource.observed.exists]
     unreadable = _not_ignored(facts.unreadable, facts, alternatives_unreadable)
     unmanaged = _not_ignored(facts.unmanaged, facts, alternatives_unmanaged)
-    drifted = {
-        (resource_key(resource.model_name), detail.finding.field)
-        for resource in facts.drifted
-        for detail in resource.details
-    }
-    records, planned = state.resources if state else {}, _planned(facts)
+    records, planned, checked = state.resources if state else {}, _planned(facts), _checked(facts)
     syncs = {
         resource.model_key: _next_sync(resource, facts, planned)
         for resource in drifting
@@ -77,10 +70,10 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         state_id=state.state_id if state else "",
         serial=state.serial if state else 0,
         lineage=state.lineage if state else "unknown",
-        tables_checked=_checked(facts, "table"),
-        functions_checked=_checked(facts, "function"),
-        policies_checked=_checked(facts, "policy"),
-        views_checked=_checked(facts, "view"),
+        tables_checked=checked["table"],
+        functions_checked=checked["function"],
+        policies_checked=checked["policy"],
+        views_checked=checked["view"],
         drifted=(*unreadable, *(_drift_of(resource, facts, syncs) for resource in existing)),
         deleted=tuple(_drift_of(resource, facts, syncs) for resource in gone),
         unmanaged=unmanaged,
@@ -88,44 +81,49 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         ignored=tuple(_ignored(facts)),
         policy_notes=tuple(_policy_notes(facts)),
         pending=tuple(_pending_resources(facts, planned)),
-        left_alone=tuple(
-            part
-            for part in listed_parts(
-                of_kind(Table, (model for model, _ in facts.readable)),
-                facts.observed,
-                facts.records,
-                facts.plan_policy.column_order,
-            )
-            if (part.resource, part.key) not in drifted
-        ),
+        left_alone=tuple(_unmanaged_parts(facts)),
         unfinished=tuple(key for key, record in sorted(records.items()) if record.is_half_done),
         recommendations=tuple(recommendations(facts, existing, schemas, gone, unmanaged, syncs)),
-        notes=(
-            *facts.notes,
-            *hidden_notes([*schemas, *gone]),
-            *(
-                f"{name} cannot be reverted or accepted. {drift.way_out}"
-                for name, drift in facts.unreadable
-                if drift.ignored_by is None
-            ),
-            *(
-                f"{command('drift --revert')} cannot undo all of the drift: {refusal}"
-                for refusal in facts.reversal.refusals
-            ),
-        ),
+        notes=(*facts.notes, *hidden_notes([*schemas, *gone]), *_notes(facts)),
     )
 
 
-def _checked(facts: DriftFacts, kind: str) -> int:
+def _notes(facts: DriftFacts) -> Iterator[str]:
+    """Yield what neither a revert nor an acceptance can do."""
+    for name, drift in facts.unreadable:
+        if drift.ignored_by is None:
+            yield f"{name} cannot be reverted or accepted. {drift.way_out}"
+    for refusal in facts.reversal.refusals:
+        yield f"{command('drift --revert')} cannot undo all of the drift: {refusal}"
+
+
+def _checked(facts: DriftFacts) -> Counter[str]:
+    """Return how many applied securables the snapshot covers, by kind."""
     models = (record.declared for record in facts.records.values() if record.declared)
     names = (model.qualified_name for model in models)
-    return sum(name.kind == kind and facts.observed.of(name) is not None for name in names)
+    return Counter(name.kind for name in names if facts.observed.of(name) is not None)
 
 
-def _was_deleted(resource: ComparedResource, facts: DriftFacts) -> bool:
-    """Whether a resource was deleted, not retired. In a partial report, the schemas of its tables count as declared."""
+def _unmanaged_parts(facts: DriftFacts) -> Iterator[UnmanagedPart]:
+    """Yield the parts that a sync keeps, and that are no drift."""
+    drifted = {
+        (resource.model_key, detail.finding.field)
+        for resource in facts.drifted
+        for detail in resource.details
+    }
+    tables, order = of_kind(Table, (model for model, _ in facts.readable)), facts.plan_policy.column_order
+    for part in listed_parts(tables, facts.observed, facts.records, order):
+        if (part.resource, part.key) not in drifted:
+            yield part
+
+
+def _is_reported(resource: ComparedResource, facts: DriftFacts) -> bool:
+    """Whether a resource exists, or was deleted, not retired.
+
+    In a partial report, the schemas of its tables count as declared.
+    """
     is_declared = resource.model_key in facts.declared or (facts.is_partial and resource.name.is_container)
-    return not resource.observed.exists and is_declared
+    return resource.observed.exists or is_declared
 
 
 def _planned(facts: DriftFacts) -> Planned:
@@ -180,7 +178,7 @@ def _not_ignored(
 
 def _all(facts: DriftFacts) -> Iterator[tuple[SecurableName, ClassifiedDrift]]:
     for resource in facts.drifted:
-        for detail in resource.details if resource.observed.exists or _was_deleted(resource, facts) else ():
+        for detail in resource.details if _is_reported(resource, facts) else ():
             yield resource.name, detail
     yield from facts.unreadable
     yield from facts.unmanaged
