@@ -26,10 +26,10 @@ def node(key: str, turn: Turn) -> str:
     return f"{key} {_RANKS[turn]}"
 
 
-_RANKS: Final = {
-    turn: rank
-    for rank, turn in enumerate((Turn.CREATE, Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS, Turn.DROP_COLUMNS))
-}
+TURNS: Final = (Turn.CREATE, Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS, Turn.DROP_COLUMNS)
+"""The changes of a table, in their order."""
+
+_RANKS: Final = {turn: rank for rank, turn in enumerate(TURNS)}
 _BRIDGE: Final = " bridge"
 _BETWEEN: Final = " between"
 _WHOLE: Final = " view"

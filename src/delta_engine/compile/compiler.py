@@ -63,6 +63,7 @@ from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.tags import SetTableTags, UnsetTableTags
 from delta_engine.aspects.view_definition import AlterViewQuery, RenameView, SetSchemaMode
 from delta_engine.aspects.view_needs import (
+    TURNS,
     between_node,
     bridge_node,
     linked,
@@ -96,8 +97,8 @@ from delta_engine.models import (
 from delta_engine.sql.function_bodies import called_functions
 from delta_engine.sql.tables import sql_register_table
 
-_PROTECTING: Final = " protecting"
-"""What the name of a part of Stage.PROTECT has behind that of the turn."""
+_EARLY: Final = (Stage.PROTECT, 2, 0)
+"""The place of what changes tables in Stage.PROTECT."""
 
 
 def _is_late(action: Action, ways: Collection[Direction]) -> bool:
@@ -174,18 +175,25 @@ def _add_functions(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
             steps.add_governor(align, renderer.alignment(align.name, align.actions))
 
 
-def _add_swaps(
-    steps: _Steps, plan: TablePlan, tables: Mapping[str, _StagedTable], renderer: _Renderer
-) -> None:
-    """Add the changes of protection whose direction is unknown."""
+def _swap_parts(
+    steps: _Steps, plan: TablePlan, tables: Iterable[_StagedTable], renderer: _Renderer
+) -> Iterator[tuple[str, _Part]]:
+    """Yield the changes of protection whose direction is unknown."""
     replaced = {node_of(align.name): align for align in _governors(plan)}
-    swaps = {place: (table, swap) for table in tables.values() for place, swap in table.swaps.items()}
-    for place in in_order(waits_of_swaps(plan))[0] if replaced or swaps else ():
+    swaps = {place: (table, swap) for table in tables for place, swap in table.swaps.items()}
+    order = in_order(waits_of_swaps(plan))[0] if replaced or swaps else ()
+    for number, place in enumerate(order):
         if place in swaps:
-            steps.add_swap(*swaps[place])
+            table, swap = swaps[place]
+            yield (
+                place,
+                _Part((Stage.CHANGE, 1, number), partial(steps.add_stage, table, Stage.PROTECT, swap)),
+            )
         elif place in replaced:
             align = replaced[place]
-            steps.add_governor(align, renderer.alignment(align.name, align.actions), [*reach(align)])
+            statements = tuple(renderer.alignment(align.name, align.actions))
+            add = partial(steps.add_governor, align, statements, [*reach(align)])
+            yield place, _Part((Stage.CHANGE, 1, number), add)
 
 
 def _governors(plan: TablePlan) -> tuple[Align[Any], ...]:
@@ -206,7 +214,7 @@ def _add_tables(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
     changes: dict[str, TableChange] = {create.table.key: create for create in plan.create_tables}
     changes |= {align.table.key: align for align in plan.align_tables}
     parents = _needs(changes)
-    order, deferred = in_order(parents)
+    deferred = in_order(parents)[1]
     staging = Staging.of(changes.values())
     policies: tuple[Create[AbacPolicy], ...] = plan.of_kind(Create, "policy")
     of_renamed = (
@@ -226,114 +234,107 @@ def _add_tables(steps: _Steps, plan: TablePlan, renderer: _Renderer) -> None:
     dropped: dict[str, Drop[Any]] = {drop.table.key: drop for drop in plan.drop_tables}
     tables |= {key: _table_before_drop(drop, renderer) for key, drop in dropped.items()}
     steps.rename(plan.align_tables)
-    names = sorted(tables)
-    among_views = _among_views(steps, plan, tables, renderer, parents)
-    for stage in Stage:
-        for policy in policies:
-            if _stage_after(policy, changes) is stage:
-                steps.add_governor(policy, renderer.completed(policy), [policy.desired.scope.key])
-        if stage is Stage.CHANGE:
-            _add_swaps(steps, plan, tables, renderer)
-        if among_views and stage in (Stage.PROTECT, Stage.CHANGE):
-            among_views.add(stage)
-            if stage is Stage.CHANGE:
-                continue
-        for key in order if stage is Stage.CHANGE else names:
-            is_added = stage is Stage.PROTECT and among_views and key in among_views.protected
-            if stage in tables[key].stages and not is_added:
-                steps.add_stage(tables[key], stage)
+    created = {key: needed - deferred[key] for key, needed in parents.items() if needed}
+    needs = view_needs(plan)
+    parts = _parts_of_tables(steps, tables, created, needs)
+    parts |= _swap_parts(steps, plan, tables.values(), renderer)
+    for change in view_changes(plan):
+        for name, statements in _view_parts(change, renderer).items():
+            add = partial(steps.add_view, change, statements)
+            parts[name] = _Part((Stage.CHANGE, 2, 0), add, needs[name])
+    for number, policy in enumerate(policies):
+        add = partial(steps.add_governor, policy, renderer.completed(policy), [policy.desired.scope.key])
+        parts[node_of(policy.name)] = _Part((_stage_after(policy, changes), 0, number), add)
+    _add_parts(parts)
     dropped |= {drop.name.key: drop for drop in plan.of_kind(Drop, "view")}
     for key in in_order(_children_first(dropped))[0]:
         steps.add_drop(dropped[key], renderer.drop(dropped[key]))
 
 
 @dataclass(frozen=True, slots=True)
-class _AmongViews:
-    """The changes of views, and of tables in the parts that a view precedes or follows.
+class _Part:
+    """A step that is to be added.
 
     Args:
-        parts: what adds a part behind some steps, by name.
-        waits: the parts behind which each part comes.
-        early: those that come in Stage.PROTECT, because parts of tables that strengthen protection wait for them.
-        protected: the keys of these tables.
+        place: where it comes if nothing waits for it: its stage, and its place in it.
+        add: adds it behind some steps, and returns its position.
+        waits: the names of the parts that come before it.
+        divided: the key of its table, if views change between the parts of that.
     """
 
-    parts: Mapping[str, Callable[[set[int]], int]]
-    waits: Mapping[str, frozenset[str]]
-    early: Set[str]
-    protected: Set[str]
-    done: dict[str, int] = field(default_factory=dict)
-
-    def add(self, stage: Stage) -> None:
-        """Add the parts of a stage, in an order in which every view resolves."""
-        names = self.early if stage is Stage.PROTECT else self.parts.keys() - self.early
-        for name in in_order({name: self.waits[name] & names for name in names})[0]:
-            after = {self.done[needed] for needed in self.waits[name] if needed in self.done}
-            self.done[name] = self.parts[name](after)
+    place: tuple[Stage, int, int]
+    add: Callable[[set[int]], int]
+    waits: Set[str] = frozenset()
+    divided: str = ""
 
 
-def _among_views(
+def _parts_of_tables(
     steps: _Steps,
-    plan: TablePlan,
     tables: Mapping[str, _StagedTable],
-    renderer: _Renderer,
     parents: Mapping[str, frozenset[str]],
-) -> _AmongViews | None:
-    """Return the parts of a plan with changes of views; None for a plan without."""
-    needs = view_needs(plan)
-    if not needs:
-        return None
+    needs: Mapping[str, frozenset[str]],
+) -> dict[str, _Part]:
+    """Return the stages of tables, those between which a view changes divided.
+
+    Args:
+        parents: the tables that created ones need first.
+        needs: what the changes of tables and views wait for.
+    """
     divided = {name.rpartition(" ")[0] for name in linked(needs)}
-    protected = {key for key in divided & tables.keys() if Stage.PROTECT in tables[key].stages}
-    parts: dict[str, Callable[[set[int]], int]] = {}
-    waits = {name: set(needed) for name, needed in needs.items()}
-    lasts: dict[str, str] = {}
-    for key, table in sorted(tables.items()):
-        for stage in (Stage.PROTECT, Stage.CHANGE) if key in protected else (Stage.CHANGE,):
-            for name, statements in _divided_by_turn(table, stage, key in divided).items():
-                part = f"{name}{_PROTECTING}" if stage is Stage.PROTECT else name
-                parts[part] = partial(steps.add_part, table, statements, stage)
-                waits[part] = {*needs.get(name, ())} | ({lasts[key]} if key in lasts else set())
-                lasts[key] = part
-    firsts: dict[str, str] = {}
-    for name in parts:
-        firsts.setdefault(name.rpartition(" ")[0], name)
-    for key in parents.keys() & firsts.keys():
-        waits[firsts[key]] |= {lasts[parent] for parent in parents[key] if parent in lasts}
-    for change in view_changes(plan):
-        for name, statements in _view_parts(change, renderer).items():
-            parts[name] = partial(steps.add_view, change, statements)
-    protecting = {name for name in parts if name.endswith(_PROTECTING)}
-    late = {name for name in parts.keys() - protecting if name.rpartition(" ")[0] in protected}
-    by_part = {
-        name: frozenset(waits[name] | {f"{needed}{_PROTECTING}" for needed in waits[name]})
-        & parts.keys() - {name}
-        for name in parts
-    }
-    early = _with_needed(protecting, by_part, parts.keys() - late)
-    return _AmongViews(parts=parts, waits=by_part, early=early, protected=protected)
+    parts: dict[str, _Part] = {}
+    for key, table in tables.items():
+        earlier = {node(parent, turn) for parent in parents.get(key, ()) for turn in TURNS}
+        for stage in sorted(table.stages):
+            for turn, statements in _by_turn(table.stages[stage], stage, key in divided).items():
+                name = _name_of(node(key, turn), stage)
+                add = partial(steps.add_stage, table, stage, statements)
+                waits = earlier | needs.get(node(key, turn), frozenset())
+                parts[name] = _Part((stage, 2, 0), add, waits, key if key in divided else "")
+                earlier = {name}
+    return parts
 
 
-def _with_needed(names: Set[str], waits: Mapping[str, frozenset[str]], possible: Set[str]) -> Set[str]:
-    """Return parts with all that they wait for, as far as it may come as early."""
-    reached, left = {*names}, [*names]
-    while left:
-        needed = (waits[left.pop()] & possible) - reached
-        reached |= needed
-        left += needed
-    return reached
+def _name_of(change: str, stage: Stage) -> str:
+    return change if stage is Stage.CHANGE else f"{change} {stage.name}"
 
 
-def _divided_by_turn(
-    table: _StagedTable, stage: Stage, is_linked: bool
-) -> Mapping[str, tuple[Statement, ...]]:
-    """Return the statements of a table's stage by part, undivided if no view waits for one, or the reverse."""
-    key, by_part = table.name.key, defaultdict[str, list[Statement]](list)
-    if stage not in table.stages:
-        return {}
-    for statement in table.stages[stage]:
-        by_part[node(key, turn_of(statement.phase) if is_linked else Turn.CREATE)].append(statement)
-    return {name: tuple(by_part[name]) for name in sorted(by_part)} or {node(key, Turn.CREATE): ()}
+def _by_turn(
+    statements: Iterable[Statement], stage: Stage, is_divided: bool
+) -> Mapping[Turn, tuple[Statement, ...]]:
+    """Return the statements of a table's stage by turn, undivided if no view waits for one, or the reverse."""
+    by_turn = defaultdict[Turn, list[Statement]](list)
+    for statement in statements:
+        is_apart = is_divided and stage in (Stage.PROTECT, Stage.CHANGE)
+        by_turn[turn_of(statement.phase) if is_apart else Turn.CREATE].append(statement)
+    return {turn: tuple(by_turn[turn]) for turn in TURNS if turn in by_turn} or {Turn.CREATE: ()}
+
+
+def _add_parts(parts: Mapping[str, _Part]) -> None:
+    """Add parts by their places, each behind those that it waits for.
+
+    What strengthens the protection of a table may wait for views and other tables, which then come as early. The other
+    parts of the table itself never do.
+    """
+    protecting = [name for name, part in parts.items() if part.place[0] is Stage.PROTECT]
+    protected = {parts[name].divided for name in protecting} - {""}
+    late = {name for name, part in parts.items() if part.divided in protected} - {*protecting}
+    waits = {name: _present(part.waits, parts) - {name} for name, part in parts.items()}
+    early: set[str] = set()
+    while protecting:
+        if (name := protecting.pop()) not in early:
+            early.add(name)
+            waits[name] -= late
+            protecting += waits[name]
+    places = {name: min(part.place, _EARLY) if name in early else part.place for name, part in parts.items()}
+    done: dict[str, int] = {}
+    for name in in_order(waits, places)[0]:
+        done[name] = parts[name].add({done[needed] for needed in waits[name] if needed in done})
+
+
+def _present(names: Set[str], parts: Collection[str]) -> frozenset[str]:
+    return frozenset(
+        part for name in names for part in (name, _name_of(name, Stage.PROTECT)) if part in parts
+    )
 
 
 def _view_parts(change: Create[Any] | Align[Any], renderer: _Renderer) -> Mapping[str, tuple[Statement, ...]]:
@@ -349,10 +350,9 @@ def _view_parts(change: Create[Any] | Align[Any], renderer: _Renderer) -> Mappin
         if text
     }
     first = next(iter(parts), view_node(name.key))
-    modes = (
-        change.of_type(SetSchemaMode) if order.is_ahead else ()
-    )  # the first query is the new one, by position
-    early: tuple[Action, ...] = (*renames, *modes)
+    early: tuple[Action, ...] = renames
+    if order.is_ahead:  # then the bridge is the new query, which the view has in its new mode
+        early += change.of_type(SetSchemaMode)
     parts[view_node(name.key)] = [action for action in change.actions if action not in early]
     return {
         part: tuple(renderer.alignment(name, (*(early if part == first else ()), *actions)))
@@ -456,11 +456,13 @@ class _Steps:
         renames = (rename for align in aligned for rename in align.of_type(RenameTable))
         self._new_names = {rename.observed.key: rename.desired.key for rename in renames}
 
-    def add_stage(self, table: _StagedTable, stage: Stage) -> None:
-        key, statements = table.name.key, table.stages[stage]
-        actions = _actions(statements)
+    def add_stage(
+        self, table: _StagedTable, stage: Stage, statements: tuple[Statement, ...], after: set[int]
+    ) -> int:
+        """Add a stage of a table, or a part of it."""
+        key, actions = table.name.key, _actions(statements)
         step = Step(name=table.name, operation=table.operation, statements=statements)
-        position = self._add(table.name, step, self._waits_for(key, stage, actions))
+        position = self._add(table.name, step, after | self._waits_for(key, stage, actions))
         if stage < Stage.ADD_FOREIGN_KEYS:
             self._done[key] = position
         if stage is Stage.DROP_FOREIGN_KEYS:
@@ -469,18 +471,7 @@ class _Steps:
                 self._cleared[parent].add(position)
         if stage < Stage.CHANGE:
             self._cleared[key].add(position)
-
-    def add_part(
-        self, table: _StagedTable, statements: tuple[Statement, ...], stage: Stage, after: set[int]
-    ) -> int:
-        """Add a part of a table's change among views."""
-        key = table.name.key
-        step = Step(name=table.name, operation=table.operation, statements=statements)
-        waits = self._waits_for(key, stage, _actions(statements))
-        self._done[key] = self._add(table.name, step, waits | after)
-        if stage is Stage.PROTECT:
-            self._cleared[key].add(self._done[key])
-        return self._done[key]
+        return position
 
     def add_view(
         self, change: Create[Any] | Align[Any], statements: tuple[Statement, ...], after: set[int]
@@ -489,20 +480,19 @@ class _Steps:
         step = Step(name=change.name, operation=operation, statements=statements)
         return self._add(change.name, step, after, ())
 
-    def add_swap(self, table: _StagedTable, statements: tuple[Statement, ...]) -> None:
-        key = table.name.key
-        step = Step(name=table.name, operation=table.operation, statements=statements)
-        self._done[key] = self._add(table.name, step, self._cleared[key])
-        self._cleared[key].add(self._done[key])
-
     def add_governor(
-        self, change: Create[Any] | Align[Any], statements: Iterable[Statement], reached: Collection[str] = ()
-    ) -> None:
+        self,
+        change: Create[Any] | Align[Any],
+        statements: Iterable[Statement],
+        reached: Collection[str] = (),
+        after: Set[int] = frozenset(),
+    ) -> int:
         operation = Operation.CREATE if isinstance(change, Create) else Operation.ALTER
         step = Step(name=change.name, operation=operation, statements=tuple(statements))
-        position = self._add(change.name, step, set(), reached)
+        position = self._add(change.name, step, {*after}, reached)
         if isinstance(change, Create) and isinstance(change.name, FunctionName):
             self._functions[change.name.parts[-1]].add(position)
+        return position
 
     def add_last(self, drop: Drop[Any], statement: Statement) -> None:
         """Add the drop of a policy, which follows all in its scope, or of a function, which follows everything."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
+from types import MappingProxyType
 
 from delta_engine.actions import PHASE_ORDER, Phase
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd, ForeignKeyDrop
@@ -92,10 +93,12 @@ def divided(
     return {stage: tuple(by_stage[stage]) for stage in by_stage}
 
 
-def in_order(needs: Mapping[str, frozenset[str]]) -> tuple[list[str], Mapping[str, frozenset[str]]]:
+def in_order(
+    needs: Mapping[str, Set[str]], places: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+) -> tuple[list[str], Mapping[str, frozenset[str]]]:
     """Return the tables, each after those that it needs, and by table the needed ones that come only after it.
 
-    Names resolve ties. A cycle is broken at one table, which comes first. No table needs itself.
+    Places resolve ties, and then names. A cycle is broken at one table, which comes first. No table needs itself.
     """
     pending = {key: set(needed) for key, needed in needs.items()}
     dependants: dict[str, list[str]] = defaultdict(list)
@@ -103,25 +106,26 @@ def in_order(needs: Mapping[str, frozenset[str]]) -> tuple[list[str], Mapping[st
         for parent in needed:
             dependants[parent].append(key)
     without = dict.fromkeys(needs, frozenset[str]())
-    ready = [key for key, needed in pending.items() if not needed]
+    names, number = sorted(needs, key=lambda key: (places.get(key, ()), key)), 0
+    ranks = {key: rank for rank, key in enumerate(names)}
+    ready = [ranks[key] for key, needed in pending.items() if not needed]
     heapify(ready)
-    names, place = sorted(needs), 0
     order: list[str] = []
     while pending:
         if not ready:
-            while names[place] not in pending:
-                place += 1
-            key = _member_of_a_cycle(pending, names[place])
+            while names[number] not in pending:
+                number += 1
+            key = _member_of_a_cycle(pending, names[number])
             without[key] = frozenset(pending[key])
-            ready.append(key)
-        key = heappop(ready)
+            ready.append(ranks[key])
+        key = names[heappop(ready)]
         del pending[key]
         order.append(key)
         for dependant in dependants[key]:
             if dependant in pending:
                 pending[dependant].discard(key)
                 if not pending[dependant]:
-                    heappush(ready, dependant)
+                    heappush(ready, ranks[dependant])
     return order, without
 
 
