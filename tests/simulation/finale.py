@@ -12,6 +12,7 @@ from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.ownership.recorded import is_of_table
 from tests.cases.ownership_ledger import Parts, is_inside, parts_of
 from tests.simulation.scenarios import ByHand, Command, Edit, Verb
+from tests.simulation.teams import Team
 from tests.simulation.world import World
 
 _NAME = "zoe"
@@ -31,34 +32,36 @@ def play_finale(world: World) -> None:
 
 
 def _act(world: World) -> None:
-    _converge(world)
+    for team in world.teams:
+        if any(part.team == world.teams.index(team) for part in world.scenario.parts):
+            _converge(world, team)
     if world.scenario.last_edits:
         _undo(world)
     if world.scenario.last_changes:
         _report(world)
 
 
-def _converge(world: World) -> None:
+def _converge(world: World, team: Team) -> None:
     """When faults stop and the advice of refusals is followed, at most two syncs bring a plan without changes."""
-    for name in world.facets:  # as refusals say: a type is not narrowed, a renamed column is renamed back
+    for name in team.facets:  # as refusals say: a type is not narrowed, a renamed column is renamed back
         if world.has_wide_column(name):
-            world.commit(_NAME, Edit(name, "type", "bigint"))
-    if _ran(world, Verb.SYNC) is ExitCode.REFUSED:
-        _ran(world, Verb.REVERT)
-        for name in world.facets:  # where the history does not show the rename, people rename the column back
+            world.commit(team, _NAME, Edit(name, "type", "bigint"))
+    if _ran(world, team, Verb.SYNC) is ExitCode.REFUSED:
+        _ran(world, team, Verb.REVERT)
+        for name in team.facets:  # where the history does not show the rename, people rename the column back
             parts = _tables(world).get(f"dev.silver.{name}", {})
             if "column n" in parts and "column x" not in parts:
                 world.change_by_hand(ByHand(name, "rename n"))
             elif (
                 parts and "column x" not in parts
             ):  # a column that comes back has no values, so it takes NULL
-                world.commit(_NAME, Edit(name, "required", False))
-        for sql in _BY_HAND.findall(_left_to_do(world)):
+                world.commit(team, _NAME, Edit(name, "required", False))
+        for sql in _BY_HAND.findall(_left_to_do(world, team)):
             world.run_by_hand(sql, "as the refusal says")
     codes: list[ExitCode | None] = []
     for _ in range(_MOST_SYNCS):
-        codes.append(_ran(world, Verb.SYNC))
-        left = _left_to_do(world)
+        codes.append(_ran(world, team, Verb.SYNC))
+        left = _left_to_do(world, team)
         if codes[-1] is ExitCode.DONE and not left:
             return
     ends = [code and int(code) for code in codes]
@@ -70,17 +73,18 @@ def _undo(world: World) -> None:
 
     What the record declared before and others had removed was repaired by the run, and stays.
     """
+    team = world.teams[0]
     before, statements = _tables(world), len(world.catalog.statements)
-    state = world.documents.state()
+    state = team.documents.state()
     records = filter(is_of_table, state.resources.values() if state else ())
     applied = [record.applied.model for record in records if record.applied is not None]
     recorded = {(model.key, part) for model in applied for part in parts_of(model)}
     repaired = {model.key for model in applied} - before.keys()
-    declared = {(model.key, part) for model in world.models for part in parts_of(model)}
-    code = _ran(world, Verb.SYNC, *world.scenario.last_edits)
+    declared = {(model.key, part) for model in team.models for part in parts_of(model)}
+    code = _ran(world, team, Verb.SYNC, *world.scenario.last_edits)
     if code is not ExitCode.DONE or len(world.catalog.statements) == statements:
         return
-    if _ran(world, Verb.UNDO) is not ExitCode.DONE:
+    if _ran(world, team, Verb.UNDO) is not ExitCode.DONE:
         return
     now = _tables(world)
     for table, part in sorted((key, part) for state in (before, now) for key in state for part in state[key]):
@@ -96,11 +100,11 @@ def _undo(world: World) -> None:
 
 def _report(world: World) -> None:
     """What a person changed of the declared parts is reported by the next drift."""
-    declared = {model.key: parts_of(model) for model in world.models}
+    declared = {model.key: parts_of(model) for model in world.teams[0].models}
     before = _tables(world)
     for change in world.scenario.last_changes:
         world.change_by_hand(change)
-    process = world.started(_NAME, Command(Verb.DRIFT))
+    process = world.started(world.teams[0], _NAME, Command(Verb.DRIFT))
     if world.ended(process) is not ExitCode.DONE or process.report is None:
         world.judge.find("DriftIsReported", "drift does not end well")
         return
@@ -138,14 +142,14 @@ def _named(field: str) -> str:
     return field if " " in field or field in ("clustering", "table", "owner") else f"property {field}"
 
 
-def _ran(world: World, verb: Verb, *edits: Edit) -> ExitCode | None:
-    return world.run(_NAME, Command(verb, edits, has_consent=True))
+def _ran(world: World, team: Team, verb: Verb, *edits: Edit) -> ExitCode | None:
+    return world.run(team, _NAME, Command(verb, edits, has_consent=True))
 
 
-def _left_to_do(world: World) -> str:
+def _left_to_do(world: World, team: Team) -> str:
     """Return what a plan would still do or refuse; empty for nothing."""
-    process = world.started(_NAME, Command(Verb.PLAN, has_consent=True))
-    planned = plan_unlocked(world.environment(process), world.declared(process), allow_cached=False)
+    process = world.started(team, _NAME, Command(Verb.PLAN, has_consent=True))
+    planned = plan_unlocked(world.environment(process), process.declared, allow_cached=False)
     refusals = " | ".join(map(str, planned.refusals))
     return refusals or ", ".join(
         statement.sql for step in planned.compiled.steps for statement in step.statements

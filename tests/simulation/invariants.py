@@ -15,6 +15,7 @@ from tests.simulation.scenarios import Verb
 
 if TYPE_CHECKING:
     from tests.simulation.processes import Process
+    from tests.simulation.teams import Team
     from tests.simulation.world import World
 
 Parts: TypeAlias = Mapping[str, str]
@@ -82,7 +83,7 @@ class OneRunChangesAtATime(Invariant):
     """A statement is sent only by the run that holds the lock at that moment."""
 
     def on_sent(self, process: Process, sql: str) -> str | None:
-        record = self.world.lock.record
+        record = process.team.lock.record
         if record is not None and not record.released and record.lock_id in process.lock_ids:
             return None
         holder = record.holder.who if record is not None and not record.released else "no run"
@@ -94,10 +95,10 @@ class NoSaveIsLost(Invariant):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self._last: DeploymentState | None = None
+        self._last: dict[Team, DeploymentState] = {}
 
     def on_saved(self, process: Process, state: DeploymentState) -> str | None:
-        last, self._last = self._last, state
+        last, self._last[process.team] = self._last.get(process.team), state
         if last is None or (state.serial == last.serial + 1 and last.write_id in state.recent_write_ids):
             return None
         return f"{process.actor} {process.name} saves serial {state.serial} over {last.serial} of another run"
@@ -190,6 +191,20 @@ class OthersKeepTheirParts(Invariant):
         return None
 
 
+class TeamsKeepToTheirTables(Invariant):
+    """A run changes only tables that its models or its records name."""
+
+    def on_changed(self, process: Process | None, change: Changed) -> str | None:
+        if process is None or change.before == change.after:
+            return None
+        state = process.team.documents.state()
+        records = filter(is_of_table, state.resources.values() if state else ())
+        own = {record.name.key for record in records} | {model.key for model in process.models}
+        if change.table.rstrip("2") in {key.rstrip("2") for key in own}:
+            return None
+        return f"{process.actor} {process.name} of {process.team.name} changes {change.table}"
+
+
 class GrantsSurviveReplacements(Invariant):
     """A run that ends well has given back the grants of others that it saw on a function and that it replaced.
 
@@ -233,7 +248,7 @@ class NewColumnsAreMasked(Invariant):
             return None
         masked = _masked(process.models, change.table)
         if process.command.verb in (Verb.REVERT, Verb.UNDO):
-            state = self.world.documents.state()
+            state = process.team.documents.state()
             records = filter(is_of_table, state.resources.values() if state else ())
             masked &= _masked([record.applied.model for record in records if record.applied], change.table)
         for column in sorted(masked):
@@ -260,7 +275,7 @@ class KilledRunsAreExplained(Invariant):
         included = {state.write_id, *state.recent_write_ids}
         left = [
             run_id
-            for run_id, lines in self.world.journals.entries.items()
+            for run_id, lines in process.team.journals.entries.items()
             if run_id not in included and 0 in lines and run_id in process.read_journals
         ]
         told = [note for note in process.notes if "did not end" in note or "was ignored" in note]
@@ -269,7 +284,7 @@ class KilledRunsAreExplained(Invariant):
         return None
 
     def at_end(self) -> str | None:
-        left = self.world.journals.entries
+        left = [run_id for team in self.world.teams for run_id in team.journals.entries]
         return f"{len(left)} journals are left" if left else None
 
 
@@ -291,29 +306,32 @@ class OwnChangesAreNoDrift(Invariant):
     """While only runs have changed the catalog, no drift is reported, whatever failed.
 
     The record knows what views showed late right after a run. It does not know this of tables, columns and keys,
-    because that read asks the tables themselves.
+    because that read asks the tables themselves, and of a run that ended before that read.
     """
 
     _READ_DIRECTLY: Final = ("tables", "columns", "table_constraints")
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self._has_others = any(lag.view in self._READ_DIRECTLY for lag in world.scenario.lags)
+        self._is_unsure = any(lag.view in self._READ_DIRECTLY for lag in world.scenario.lags)
 
     def on_changed(self, process: Process | None, change: Changed) -> str | None:
-        self._has_others = self._has_others or process is None
+        self._is_unsure = self._is_unsure or process is None
         return None
 
     def on_granted(
         self, process: Process | None, lost: frozenset[str], now: frozenset[str], sql: str
     ) -> str | None:
-        self._has_others = self._has_others or process is None
+        self._is_unsure = self._is_unsure or process is None
         return None
 
     def on_ended(self, process: Process, code: ExitCode | None) -> str | None:
-        findings = [] if process.report is None or self._has_others else [*process.report.findings()]
-        if findings:
-            return f"{process.actor} {process.name} reports what runs did: {findings[0]}"
+        is_unseen = process.is_changing and code is not ExitCode.DONE
+        self._is_unsure = self._is_unsure or (is_unseen and bool(self.world.lags))
+        if process.report is None or self._is_unsure:
+            return None
+        for resource in (*process.report.drifted, *process.report.deleted):
+            return f"{process.actor} {process.name} reports what runs did: {resource}"
         return None
 
 
@@ -343,4 +361,5 @@ ALL: Final = (
     KilledRunsAreExplained,
     FilesAreAppliedOnce,
     OwnChangesAreNoDrift,
+    TeamsKeepToTheirTables,
 )

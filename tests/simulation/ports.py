@@ -66,7 +66,7 @@ class SimulatedStore:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._documents = process.world.documents
+        self._documents = process.team.documents
 
     @property
     def versions(self) -> FileVersions:
@@ -106,7 +106,7 @@ class SimulatedJournals:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._journals = process.world.journals
+        self._journals = process.team.journals
 
     def append(self, run_id: str, position: int, entry: bytes) -> None:
         def effect() -> None:
@@ -155,7 +155,7 @@ class SimulatedLockRecords:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._lock = process.world.lock
+        self._lock = process.team.lock
 
     def read(self) -> tuple[LockRecord, str] | None:
         def effect() -> tuple[LockRecord, str] | None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.models import Table
+from delta_engine.models import Securable, Table
 from tests.builders.worlds import Kill
 from tests.simulation.scenarios import Command, FaultKind
 
 if TYPE_CHECKING:
+    from tests.simulation.teams import Team
     from tests.simulation.world import World
 
 Answer = TypeVar("Answer")
@@ -48,6 +49,7 @@ class Process:
     """
 
     world: World
+    team: Team
     actor: str
     number: int
     command: Command
@@ -68,6 +70,11 @@ class Process:
     @property
     def name(self) -> str:
         return f"{self.command.verb.value} #{self.number}"
+
+    @property
+    def declared(self) -> list[Securable]:
+        """The models that it loads."""
+        return [*self.models, *self.team.others]
 
     def tell(self, text: str) -> None:
         self.world.stage.tell(f"{self.name}: {text}", by=self.actor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from random import Random
 from typing import NamedTuple, TypeAlias
@@ -12,8 +12,11 @@ from tests.builders.histories import FACETS, TOPICS
 from tests.simulation.lagging import VIEWS, Lag
 
 ENGINES = ("ann", "ben", "cy")
-TABLES = "aaab"
-"""Most steps are about one table: stories are short."""
+TABLES = ("aaab", "c")
+"""The tables of the teams. Most steps are about one table: stories are short."""
+
+OTHER_ENGINE = "dee"
+"""The engine of the second team."""
 
 FUNCTION = "twice"
 BODIES = ("n * 2", "n + n", "2 * n")
@@ -63,6 +66,8 @@ class Verb(Enum):
     DRIFT = "drift"
     REVERT = "drift --revert"
     UNDO = "undo"
+    FORGET = "state rm"
+    COMPARE = "state sync"
 
 
 _AFTER_PLANS = (
@@ -113,10 +118,11 @@ Step: TypeAlias = Command | ByHand | Write | Wait
 
 
 class Part(NamedTuple):
-    """What an actor does, in turn."""
+    """What an actor does, in turn; `team` is the place of its team in the world."""
 
     actor: str
     steps: tuple[Step, ...]
+    team: int = 0
 
 
 class Scenario(NamedTuple):
@@ -155,7 +161,7 @@ def drawn(seed: int) -> Scenario:
     if random.random() < 0.3:
         parts.append(Part("etl", (Wait(20.0), Write("a"), Wait(20.0), Write("a"))))
     is_undone = random.random() < 0.5
-    return Scenario(
+    scenario = Scenario(
         seed=seed,
         stickiness=random.choice((0.5, 0.8, 0.9, 0.95)),
         handling=random.choice((*DriftHandling, DriftHandling.REVERT)),
@@ -164,6 +170,16 @@ def drawn(seed: int) -> Scenario:
         last_changes=() if is_undone else (_by_hand(random, topics), _by_hand(random, topics)),
         lags=_lags(random) if random.random() < 0.3 else (),
     )
+    is_alone = random.random() < 0.75
+    return scenario if is_alone else scenario._replace(parts=(*parts, *_second_team(random, topics)))
+
+
+def _second_team(random: Random, topics: Sequence[str]) -> Iterator[Part]:
+    """Yield what the second team does, and who changes its table by hand."""
+    team = 1
+    own = [topic for topic in topics if topic not in ("function", "reference")] or ["comment"]
+    yield Part(OTHER_ENGINE, tuple(_commands(random, own, random.randint(1, 3), team)), team)
+    yield Part("kit", (Wait(random.choice((2.0, 10.0, 60.0))), _by_hand(random, own, team)))
 
 
 def _topics(random: Random) -> list[str]:
@@ -181,14 +197,14 @@ def _topics(random: Random) -> list[str]:
     return [*topics, *(["function"] if random.random() < 0.3 else [])]
 
 
-def _commands(random: Random, topics: Sequence[str], count: int) -> list[Step]:
+def _commands(random: Random, topics: Sequence[str], count: int, team: int = 0) -> list[Step]:
     steps: list[Step] = []
     for number in range(count):
         verb = Verb.SYNC if number == 0 else random.choice((*Verb, Verb.SYNC, Verb.SYNC))
         sequence = random.choice(_AFTER_PLANS) if verb is Verb.PLAN else ()
         has_consent = random.random() < 0.6
         for position, each in enumerate((verb, *sequence)):
-            edits = _edits(random, topics) if position == 0 and random.random() < 0.7 else ()
+            edits = _edits(random, topics, team) if position == 0 and random.random() < 0.7 else ()
             steps.append(Command(each, edits, has_consent, _faults(random)))
         if random.random() < 0.3:
             steps.append(Wait(random.choice((5.0, 30.0, 100.0))))
@@ -205,11 +221,11 @@ def _lags(random: Random) -> tuple[Lag, ...]:
     return tuple(Lag(view, random.choice((2.0, 10.0, 60.0))) for view in views)
 
 
-def _edits(random: Random, topics: Sequence[str]) -> tuple[Edit, ...]:
-    return tuple(_edit(random, topics) for _ in range(random.randint(1, 3)))
+def _edits(random: Random, topics: Sequence[str], team: int = 0) -> tuple[Edit, ...]:
+    return tuple(_edit(random, topics, team) for _ in range(random.randint(1, 3)))
 
 
-def _edit(random: Random, topics: Sequence[str]) -> Edit:
+def _edit(random: Random, topics: Sequence[str], team: int) -> Edit:
     topic = random.choice(topics)
     if topic == "function":
         return Edit(
@@ -217,12 +233,12 @@ def _edit(random: Random, topics: Sequence[str]) -> Edit:
         )
     facet = random.choice(TOPICS[topic][0])
     values = [value for value in FACETS[facet] if value not in _DEAD_ENDS]
-    return Edit(random.choice(TABLES), facet, random.choice(values))
+    return Edit(random.choice(TABLES[team]), facet, random.choice(values))
 
 
-def _by_hand(random: Random, topics: Sequence[str]) -> ByHand:
+def _by_hand(random: Random, topics: Sequence[str], team: int = 0) -> ByHand:
     topic = random.choice(topics)
     if topic == "function":
         return ByHand(FUNCTION, random.choice([*BY_HAND_ON_FUNCTION]))
     changes = [change for change in TOPICS[topic][1] if change not in _DEAD_ENDS]
-    return ByHand(random.choice(TABLES), random.choice(changes))
+    return ByHand(random.choice(TABLES[team]), random.choice(changes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.simulation.scenarios import Command, Part, Scenario, Step
+from tests.simulation.scenarios import Command, Scenario, Step
 from tests.simulation.simulation import Story, played
 
 
@@ -30,8 +30,7 @@ def _shorter(scenario: Scenario) -> Iterator[Scenario]:
         yield scenario._replace(parts=parts[:place] + parts[place + 1 :])
     for place, part in enumerate(parts):
         for steps in _shorter_steps(part.steps):
-            shorter = Part(part.actor, steps)
-            yield scenario._replace(parts=(*parts[:place], shorter, *parts[place + 1 :]))
+            yield scenario._replace(parts=(*parts[:place], part._replace(steps=steps), *parts[place + 1 :]))
     for place in range(len(scenario.lags)):
         yield scenario._replace(lags=scenario.lags[:place] + scenario.lags[place + 1 :])
     for place in range(len(scenario.last_edits)):

@@ -128,6 +128,16 @@ def a_lag_that_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(recording, "confirmed", unaware)
 
 
+def comments_on_another_table(patch: pytest.MonkeyPatch) -> None:
+    run = FakeUnityCatalog.run
+
+    def misdirected(catalog: FakeUnityCatalog, sql: str) -> Sequence[Row]:
+        is_own = sql.startswith("COMMENT ON TABLE") and catalog.user != "jo"
+        return run(catalog, sql.replace("`a`", "`c`") if is_own else sql)
+
+    patch.setattr(FakeUnityCatalog, "run", misdirected)
+
+
 def an_undo_that_does_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(simulated, "undo", lambda *_: None)
 
@@ -152,6 +162,7 @@ BREAKS: Mapping[str, Sequence[Break]] = {
     "KilledRunsAreExplained": [journals_that_are_not_explained],
     "FilesAreAppliedOnce": [plan_files_that_are_forgotten],
     "OwnChangesAreNoDrift": [a_lag_that_is_forgotten],
+    "TeamsKeepToTheirTables": [comments_on_another_table],
     "Converges": [comments_that_get_lost],
     "UndoBringsBack": [an_undo_that_does_nothing],
     "DriftIsReported": [a_report_that_is_empty],

@@ -1,4 +1,4 @@
-"""The world of a story: one catalog, one deployment state with its lock, the newest models, and who acts on them."""
+"""The world of a story: one catalog, the teams with their models and deployment states, and who acts on them."""
 
 from __future__ import annotations
 
@@ -22,33 +22,31 @@ from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.repository import StateRepository
+from delta_engine.deployment.resources import without_resources
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.errors import DeltaEngineError, StatementError, raise_all
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
-from delta_engine.models import Function, Securable, Table
-from delta_engine.models.functions import Parameter
 from delta_engine.orchestrate.drift_reports import report_drift
+from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.orchestrator import Orchestrator, apply_file, revert, sync, undo
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_rules
 from delta_engine.orchestrate.reviewed_plans import make_plan_file
-from delta_engine.orchestrate.runs import ApplyView, RunView
-from delta_engine.plan_files.document import NO_OPTIONS, PlanFile
+from delta_engine.orchestrate.runs import ApplyView, RunView, open_run
+from delta_engine.ownership.recorded import is_of_table
+from delta_engine.plan_files.document import NO_OPTIONS
 from delta_engine.state.effective_policies import EffectivePolicyReader
 from delta_engine.state.table_queries import TableQueries
 from delta_engine.validation.protected_data import ProtectedData
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.deployment import FACTS
-from tests.builders.histories import modelled, statement_by_hand
+from tests.builders.histories import statement_by_hand
 from tests.builders.worlds import EVERYTHING, Catalog, Kill
 from tests.cases.ownership_ledger import parts_of
 from tests.simulation.judge import Judge
 from tests.simulation.lagging import Past
 from tests.simulation.ports import (
-    Documents,
-    Journals,
-    LockRecordOfAll,
     SimulatedCatalog,
     SimulatedJournals,
     SimulatedLockRecords,
@@ -56,19 +54,19 @@ from tests.simulation.ports import (
 )
 from tests.simulation.processes import LEASE_SECONDS, Process
 from tests.simulation.scenarios import (
-    BODIES,
     BY_HAND_ON_FUNCTION,
     FUNCTION,
     ByHand,
     Command,
     Edit,
+    Part,
     Scenario,
-    Step,
     Verb,
     Wait,
     Write,
 )
 from tests.simulation.stage import Stage
+from tests.simulation.teams import Team
 
 _PATIENCE_FOR_LOCK_SECONDS = 100.0
 _LOOK_AT_LOCK_SECONDS = 2.0
@@ -78,8 +76,7 @@ class World:
     """Everything that a story is about.
 
     Attributes:
-        facets: what the newest models declare, by the names of tables.
-        plan_files: the files of all plans, in order.
+        teams: the owners of the projects, the first of which has the function.
         lags: the views that lag now.
         past: the tables at all times.
     """
@@ -88,41 +85,26 @@ class World:
         self.scenario = scenario
         self.stage = Stage(Random(scenario.seed), scenario.stickiness)
         self.catalog = Catalog()
-        self.documents = Documents()
-        self.journals = Journals()
-        self.lock = LockRecordOfAll()
         self.judge = Judge(self)
-        self.facets: dict[str, dict[str, object]] = {"a": {}, "b": {"key": True}}
-        self.function: dict[str, Any] = {}
-        self.plan_files: list[PlanFile] = []
+        self.teams = [Team("core", {"a": {}, "b": {"key": True}}), Team("sales", {"c": {}})]
         self.lags = scenario.lags
         self.past = Past()
         self.errored = errored
         self.drift_policy = DriftPolicy(handling=scenario.handling)
         self._commands = 0
 
-    @property
-    def models(self) -> list[Table]:
-        """The newest models of tables."""
-        return models_of(self.facets)
-
-    @property
-    def others(self) -> tuple[Function, ...]:
-        """The newest models of functions: one, once a commit is about it."""
-        return (_function(**self.function),) if self.function else ()
-
     def play(self) -> None:
         """Play the parts of the scenario."""
         for lag in self.lags:
             self.stage.tell(f"information_schema.{lag.view} lags by {lag.seconds:g} s", by="views")
-        self.stage.play({part.actor: partial(self.act, *part) for part in self.scenario.parts})
+        self.stage.play({part.actor: partial(self.act, part) for part in self.scenario.parts})
 
-    def act(self, actor: str, steps: Sequence[Step]) -> None:
+    def act(self, part: Part) -> None:
         """Let an actor take its steps."""
-        for step in steps:
+        for step in part.steps:
             match step:
                 case Command():
-                    self.run(actor, step)
+                    self.run(self.teams[part.team], part.actor, step)
                 case ByHand():
                     self.change_by_hand(step)
                 case Write(table):
@@ -168,17 +150,24 @@ class World:
         self.judge.on_changed(process, sql, *before)
         return rows
 
-    def run(self, actor: str, command: Command) -> ExitCode | None:
+    def run(self, team: Team, actor: str, command: Command) -> ExitCode | None:
         """Run a command to its end; return its exit code, None if it was killed."""
-        return self.ended(self.started(actor, command))
+        return self.ended(self.started(team, actor, command))
 
-    def started(self, actor: str, command: Command) -> Process:
+    def started(self, team: Team, actor: str, command: Command) -> Process:
         """Commit the edits of a command, and return its process."""
         for edit in command.edits:
-            self.commit(actor, edit)
+            self.commit(team, actor, edit)
         self._commands += 1
-        models = tuple(self.models)
-        return Process(self, actor, self._commands, command, began_at=self.stage.now, models=models)
+        return Process(
+            self,
+            team,
+            actor,
+            self._commands,
+            command,
+            began_at=self.stage.now,
+            models=tuple(team.models),
+        )
 
     def ended(self, process: Process) -> ExitCode | None:
         """Run a process to its end; return its exit code, None if it was killed."""
@@ -219,10 +208,6 @@ class World:
             row_counter=catalog,
         )
 
-    def declared(self, process: Process) -> list[Securable]:
-        """Return the models that a process loads."""
-        return [*process.models, *self.others]
-
     def policy(self, command: Command) -> Policy:
         return Policy(allow=EVERYTHING if command.has_consent else ())
 
@@ -234,7 +219,7 @@ class World:
             drift_policy=self.drift_policy,
             environment="test",
         )
-        return Project(settings=settings, models=tuple(self.declared(process)), rules=_rules())
+        return Project(settings=settings, models=tuple(process.declared), rules=_rules())
 
     def _deployment(self, process: Process) -> Deployment:
         facts = replace(FACTS, who=process.actor)
@@ -254,17 +239,9 @@ class World:
             lock_timeout_seconds=_PATIENCE_FOR_LOCK_SECONDS,
         )
 
-    def commit(self, actor: str, edit: Edit) -> None:
+    def commit(self, team: Team, actor: str, edit: Edit) -> None:
         """Change a model, unless the models would be invalid."""
-        if edit.table == FUNCTION:
-            self.function = {"body": BODIES[0], **self.function, edit.facet: edit.value}
-            self.stage.tell(f"commits {FUNCTION} {edit.facet} = {edit.value!r}", by=actor)
-            return
-        former = self.facets[edit.table]
-        name = {"name": former["name"]} if former.get("name") else {}  # a table is not renamed back
-        facets = {**self.facets, edit.table: {**former, edit.facet: edit.value, **name}}
-        if _are_valid(tuple((name, tuple(sorted(said.items()))) for name, said in facets.items())):
-            self.facets = facets
+        if team.commit(edit):
             self.stage.tell(f"commits {edit.table} {edit.facet} = {edit.value!r}", by=actor)
 
 
@@ -298,7 +275,7 @@ class _View(RunView):
 def _run(process: Process) -> tuple[ExitCode, str]:
     """Run a command as the command line does; return its exit code, and a word for how it ended."""
     world = process.world
-    environment, view, models = world.environment(process), _View(process), world.declared(process)
+    environment, view, models = world.environment(process), _View(process), process.declared
     match process.command.verb:
         case Verb.SYNC:
             sync(environment, models, view)
@@ -306,6 +283,11 @@ def _run(process: Process) -> tuple[ExitCode, str]:
             revert(environment, models, view)
         case Verb.UNDO:
             undo(environment, NO_OPTIONS, view)
+        case Verb.FORGET:
+            _forget(process, environment, view)
+        case Verb.COMPARE:
+            with open_run(environment, "state sync", view.notify) as run:
+                record_statuses(run, models)
         case Verb.DRIFT:
             report: DriftReport = report_drift(environment, models)
             count = sum(1 for _ in report.findings())
@@ -314,12 +296,14 @@ def _run(process: Process) -> tuple[ExitCode, str]:
         case Verb.PLAN:
             planned = plan_unlocked(environment, models, allow_cached=False)
             raise_all(planned.refusals)
-            world.plan_files.append(make_plan_file(world.project(process), environment, planned, NO_OPTIONS))
+            process.team.plan_files.append(
+                make_plan_file(world.project(process), environment, planned, NO_OPTIONS)
+            )
             return ExitCode.DONE, f"{len(planned.compiled.steps)} steps planned"
         case Verb.APPLY:
-            if not world.plan_files:
+            if not process.team.plan_files:
                 return ExitCode.DONE, "no file"
-            file = world.plan_files[-1]
+            file = process.team.plan_files[-1]
             apply_file(environment, world.project(process), file, None, view)
             if view.is_earlier:
                 return ExitCode.DONE, "applied before"
@@ -327,39 +311,15 @@ def _run(process: Process) -> tuple[ExitCode, str]:
     return ExitCode.DONE, "done"
 
 
-def models_of(facets: dict[str, dict[str, Any]]) -> list[Table]:
-    """Return the models of tables that are declared."""
-    return [
-        _modelled(name, tuple(sorted(facets_of_table.items())))
-        for name, facets_of_table in facets.items()
-        if facets_of_table.get("declared", True)
-    ]
-
-
-@cache
-def _modelled(name: str, facets: tuple[tuple[str, object], ...]) -> Table:
-    return modelled(name, dict(facets))
-
-
-@cache
-def _are_valid(facets: tuple[tuple[str, tuple[tuple[str, object], ...]], ...]) -> bool:
-    models = models_of({name: dict(said) for name, said in facets})
-    names = {model.key for model in models}
-    parents = {key.references for model in models for key in model.foreign_keys}
-    return parents <= names and not any(PlanValidator().model_violations(models))
-
-
-@cache
-def _function(body: str, grant: bool = False) -> Function:
-    return Function(
-        "dev",
-        "silver",
-        FUNCTION,
-        "bigint",
-        body,
-        [Parameter("n", "bigint")],
-        grants={"us": ["EXECUTE"]} if grant else {},
-    )
+def _forget(process: Process, environment: Orchestrator, view: RunView) -> None:
+    """Forget a table, if any is recorded."""
+    with environment.deployment.locked("state rm", view.notify) as (_lease, recorder):
+        records = recorder.state.resources
+        tables = sorted(key for key, record in records.items() if is_of_table(record))
+        if tables:
+            forgotten = tables[process.number % len(tables)]
+            process.tell(f"forgets {forgotten}")
+            recorder.save_edited(without_resources(recorder.state, [forgotten]))
 
 
 @cache
