@@ -163,7 +163,8 @@ def _changes_table() -> str:
 
 
 def _runtimes_table() -> str:
-    rows = ((feature.value, ".".join(map(str, least))) for feature, least in LEAST_RUNTIMES.items())
+    oldest_first = sorted(LEAST_RUNTIMES.items(), key=lambda item: item[1])
+    rows = ((feature.value, ".".join(map(str, least))) for feature, least in oldest_first)
     return table(("what", "least runtime"), rows)
 
 
