@@ -180,7 +180,7 @@ def test_rows_are_looked_at_by_the_names_that_columns_and_fields_have_now(backen
     )
     refusals = plan_unlocked(engine_over(backend), [model]).refusals
     assert [refusal.reason for refusal in refusals] == [
-        "it would become NOT NULL, and is NULL in 1 row",
+        "it would become NOT NULL, but is NULL in 1 row",
         "check lined would not hold for 1 row: lines[0].d = 1 AND lines[0].e IS NULL",
         "check noted would not hold for 3 rows: note = 'new'",
         "check positive would not hold for 2 rows: st.c > 0",

@@ -70,7 +70,7 @@ def test_a_failed_table_fails_the_task(
     orders = address_of_orders(project)
     spark.sql(f"ALTER TABLE {orders} ALTER COLUMN id DROP NOT NULL")
     spark.sql(f"INSERT INTO {orders} VALUES (NULL, NULL, NULL)")
-    with pytest.raises(UnsafePlanError, match="it would become NOT NULL, and is NULL in 1 row"):
+    with pytest.raises(UnsafePlanError, match="it would become NOT NULL, but is NULL in 1 row"):
         run_notebook(NOTEBOOKS / "sync.py", spark, job)
     models = project / "conf" / "models" / "orders.yml"
     text = models.read_text().replace("nullable: false, ", "").replace("primary_key: [id]", "")

@@ -90,7 +90,7 @@ def test_delta_refuses_what_the_matrix_refuses(backend: Backend) -> None:
         with pytest.raises(StatementError):
             backend.runner.run(f"ALTER TABLE {address} ALTER COLUMN c{place} TYPE {other}")
     changed = [Column(f"c{place}", other) for place, (_, other) in enumerate(REFUSED)]
-    with pytest.raises(UnsafePlanError, match="which is no widening"):
+    with pytest.raises(UnsafePlanError, match="which is not a widening"):
         engine.sync_tables([orders(*changed, properties=properties)])
 
 

@@ -192,7 +192,7 @@ def test_governed_tags_are_listed(client: Any, api: FakeGovernanceApi) -> None:
         (refusal,) = ungoverned_tags(TablePlan((change,)), GovernedTagReader(client))
         assert str(refusal) == (
             "policies.yml:3: policy pii on schema dev.silver: its conditions name tags that are not governed: pii. "
-            "Create the governed tags first, or correct the conditions. Keys compare exactly."
+            "Create the governed tags first, or correct the conditions. Keys are case-sensitive."
         )
 
 

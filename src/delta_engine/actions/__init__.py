@@ -402,13 +402,13 @@ class Drop(Generic[Name_co]):
     @property
     def reason(self) -> str:
         """Why it is dropped."""
-        return "the undone run created it" if self.undoes_creation else "it is not declared any more"
+        return "the undone run created it" if self.undoes_creation else "it is no longer declared"
 
     @property
     def way_to_keep(self) -> str:
         """How the user keeps it, as the beginning of a sentence."""
         if self.undoes_creation:
-            return "Undo other tables alone (-t)"
+            return "Undo only other tables (-t)"
         return f"Declare it, keep it (policy.{removal_setting(self.name.kind)}: keep)"
 
 

@@ -142,7 +142,7 @@ def _read_language(place: Place, name: str) -> FunctionLanguage:
     if name.lower() not in languages:
         reason = f"the engine does not manage functions in {name!r}"
         raise place.error(
-            reason, f"Use one of: {', '.join(languages)}. Or create the function by a job of your own."
+            reason, f"Use one of: {', '.join(languages)}. Or create the function with your own job."
         )
     return languages[name.lower()]
 

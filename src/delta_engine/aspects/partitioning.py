@@ -160,7 +160,7 @@ def _verifiable(comparison: Comparison) -> Iterator[tuple[str, DataType]]:
 def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:
     """Yield each reason against a rewrite, with the way out."""
     model, observed = comparison.desired, comparison.observed
-    anew = "Create another table with the partitions, copy the rows, and replace this one."
+    anew = "Create another table with the partitions, copy the rows, and replace this table."
     if model.manages is not None:
         yield "the model manages only a part of it", "Let the model of its owner change the partitions."
     if problem := write_obstacle(comparison):

@@ -30,7 +30,7 @@ MAX_DEPTH: Final = 64
 MERGE: Final = "<<"
 """The key whose mappings give a mapping more keys."""
 
-HALF_A_CHARACTER: Final = r"\ud800 to \udfff are halves of characters, which no text may contain"
+HALF_A_CHARACTER: Final = r"\ud800 to \udfff are surrogates, which no string may contain"
 
 _PLAIN, _TEXT, _COLLECTION = "plain", "text", "collection"
 _TAGS: Final = "tag:yaml.org,2002:"

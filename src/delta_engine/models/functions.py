@@ -183,7 +183,11 @@ def to_language(value: FunctionLanguage | str, of: str) -> FunctionLanguage:
     name = to_text(value, "language", of).lower()
     languages = {language.value: language for language in FunctionLanguage}
     if name not in languages:
-        reason = "the engine does not manage such functions" if name in _OTHER_LANGUAGES else "it is unknown"
+        reason = (
+            "the engine does not manage such functions"
+            if name in _OTHER_LANGUAGES
+            else "the engine does not know it"
+        )
         raise ValueError(f"language of {of!r} is {value!r}: {reason}. Write {' or '.join(languages)}")
     return languages[name]
 
@@ -191,8 +195,8 @@ def to_language(value: FunctionLanguage | str, of: str) -> FunctionLanguage:
 def repeated_parameters(parameters: Iterable[Parameter]) -> Iterator[Repetition]:
     """Yield each name that several parameters have; names compare without case."""
     for name in repeated(parameter.name for parameter in parameters):
-        reason = f"it has parameter {name!r} twice (names compare without case)"
-        yield Repetition(reason, "Rename or remove one of the two.")
+        reason = f"it has parameter {name!r} twice (names ignore case)"
+        yield Repetition(reason, "Rename or remove one of them.")
 
 
 def _refuse_unsupported_types(model: Function) -> None:
@@ -211,7 +215,7 @@ def _refuse_unsupported_types(model: Function) -> None:
 
 def _fix_of_type(meant: str, *, is_table: bool) -> str:
     if is_table:
-        return "Declare a view, or create the function by a job of your own."
+        return "Declare a view, or create the function with your own job."
     return f"Did you mean {meant!r}?" if meant else "Use a Spark SQL type, such as bigint or decimal(18,2)."
 
 

@@ -52,7 +52,9 @@ class QualifiedName:
         """Return the table that a name of one to three parts means next to this table; ValueError for other text."""
         parts = text.split(".")
         if len(parts) > 3 or not all(parts):
-            raise ValueError(f"{text!r} is not a table's name: write table, schema.table or the whole name")
+            raise ValueError(
+                f"{text!r} is not the name of a table: write table, schema.table or catalog.schema.table"
+            )
         return QualifiedName(*(self.catalog, self.schema)[: 3 - len(parts)], *parts)
 
     def shortened(self, other: QualifiedName) -> str:
@@ -314,10 +316,10 @@ def to_text(value: object, what: str, of: str = "") -> str:
     if type(value) is str and value.isascii():  # most
         return value
     if not isinstance(value, str):
-        raise _wrong(value, what, of, "a text")
+        raise _wrong(value, what, of, "a string")
     if has_half_a_character(value):
         raise ValueError(
-            rf"{_subject(what, of)} has half a character (\ud800 to \udfff), which no text may have: {value!r}. "
+            rf"{_subject(what, of)} contains a surrogate (\ud800 to \udfff), which no string may contain: {value!r}. "
             r"Write the character itself, or \U and its eight digits"
         )
     return str.__str__(value)
@@ -335,7 +337,7 @@ def to_former_names(value: object, what: str, of: str = "") -> tuple[str, ...]:
     if isinstance(value, str):
         return (to_text(value, what, of),)
     if not isinstance(value, Iterable) or not _is_list(value):
-        raise _wrong(value, what, of, "a text, or a tuple or list of names")
+        raise _wrong(value, what, of, "a string, or a tuple or list of names")
     return tuple([to_text(name, what, of) for name in value])
 
 
@@ -344,7 +346,7 @@ def to_former_field_names(value: Mapping[str, object], of: str) -> Mapping[str, 
     if value is NO_FORMER_NAMES:
         return NO_FORMER_NAMES
     if not isinstance(value, Mapping):
-        raise _wrong(value, "renamed_fields", of, "a mapping of former names by path")
+        raise _wrong(value, "renamed_fields", of, "a mapping from paths to old names")
     names = {to_text(path, "renamed_fields", of): former for path, former in value.items()}
     by_path = {
         path: to_former_names(former, f"renamed_fields[{path!r}]", of) for path, former in names.items()
@@ -364,7 +366,7 @@ def to_whole_number(value: object, what: str) -> int:
     """Return an int; arguments and errors as in `to_text`."""
     if isinstance(value, int) and not isinstance(value, bool):
         return int(value)
-    raise _wrong(value, what, "", "a whole number")
+    raise _wrong(value, what, "", "an integer")
 
 
 def to_optional(value: Item | None, kind: type[Item], what: str, of: str) -> Item | None:
@@ -399,13 +401,13 @@ def to_texts(what: str, values: Mapping[str, object]) -> Mapping[str, str]:
     if values == {}:
         return NOTHING
     if not isinstance(values, Mapping):
-        raise _wrong(values, what, "", "a mapping of texts")
+        raise _wrong(values, what, "", "a mapping of strings")
     texts = {}
     for key, value in values.items():
         if not isinstance(value, str):
             spelled = str(value).lower() if isinstance(value, bool) else str(value)
             hint = f": write {spelled!r}" if isinstance(value, (int, float)) else ""
-            raise TypeError(f"{what} takes texts, and has {value!r} for {key!r}{hint}")
+            raise TypeError(f"{what} takes strings, not {value!r} for {key!r}{hint}")
         texts[to_text(key, what)] = to_text(value, what)
     return read_only(texts)
 

@@ -59,7 +59,7 @@ class PolicyScope:
         text = to_text(name, "name")
         parts = text.split(".")
         if (len(parts) != scope.parts and "${" not in text) or not all(parts):  # a variable may hold several
-            raise ValueError(f"{text!r} is not the whole name of a {scope.value}: write {_FORMS[scope]}")
+            raise ValueError(f"{text!r} is not the full name of a {scope.value}: write {_FORMS[scope]}")
         set_fields(self, kind=scope, name=text)
 
     @property

@@ -26,15 +26,15 @@ def repeated_columns(columns: Iterable[Column]) -> Iterator[Repetition]:
     for column in columns:
         key = column.key
         if key in seen:
-            reason = "the table has this column twice (names compare without case)"
-            yield Repetition(reason, "Rename or remove one of the two.", column)
+            reason = "the table has this column twice (names ignore case)"
+            yield Repetition(reason, "Rename or remove one of them.", column)
         seen.add(key)
 
 
 def repeated_in_primary_key(key: PrimaryKey | None) -> Iterator[Repetition]:
     """Yield the columns that a primary key names twice, as one repetition."""
     if key is not None and (twice := repeated(key.columns)):
-        yield Repetition(f"primary key columns ({', '.join(twice)}) stand in it twice", _ONCE, twice[0])
+        yield Repetition(f"primary key columns ({', '.join(twice)}) appear in it twice", _ONCE, twice[0])
 
 
 def repeated_in_foreign_key(key: ForeignKey) -> Iterator[Repetition]:
@@ -47,13 +47,13 @@ def repeated_in_layout(key: str, names: Sequence[str], place: int) -> Repetition
     """Return the repetition of an earlier name at a place of `cluster_by` or `partitioned_by`; `key` is one of them."""
     name = names[place]
     is_repeated = name.lower() in map(str.lower, names[:place])
-    return Repetition(f"stands in {key} twice", _ONCE, name) if is_repeated else None
+    return Repetition(f"appears in {key} twice", _ONCE, name) if is_repeated else None
 
 
 def repeated_constraint_names(names: Iterable[str]) -> Iterator[Repetition]:
     """Yield each name of a constraint that occurs more than once."""
     for name in repeated(names):
-        yield Repetition(f"constraint name {name!r} is used twice", "Give one of the two another name.")
+        yield Repetition(f"constraint name {name!r} is used twice", "Rename one of them.")
 
 
 def repeated(names: Iterable[str]) -> list[str]:

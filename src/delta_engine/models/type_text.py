@@ -164,7 +164,7 @@ class _Parser:
         """Return the type that all tokens together name."""
         data_type = self._data_type()
         if self._peek().word in ("not", "null", "default", "comment", "generated"):
-            raise _NotAType("a type stands alone, without COLLATE, NOT NULL or DEFAULT")
+            raise _NotAType("a type cannot contain COLLATE, NOT NULL or DEFAULT")
         if self._peek() is not _END:
             self._refuse_token()
         return data_type
@@ -202,7 +202,7 @@ class _Parser:
         if name not in ATOMIC_NAMES:
             raise _NotAType(f"Spark has no type {name!r}", _meant(name, parameters))
         if parameters:
-            raise _NotAType(f"{name} takes no parameters", _meant_by_parameters(name, parameters))
+            raise _NotAType(f"{name} has no parameters", _meant_by_parameters(name, parameters))
         return AtomicType(ATOMIC_NAMES[name])
 
     def _refuse_time_zone(self) -> None:
@@ -254,7 +254,7 @@ class _Parser:
             elif self._take("comment"):
                 comment = self._literal()
             elif not self._take("null"):
-                raise _NotAType("a struct field takes NOT NULL and COMMENT only")
+                raise _NotAType("a struct field accepts only NOT NULL and COMMENT")
         return StructField(name, data_type, is_nullable, comment)
 
     def _literal(self) -> str:

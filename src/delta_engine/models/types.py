@@ -133,7 +133,7 @@ def first_unsupported(data_type: DataType) -> UnsupportedType | None:
                     if not _is_utf8(field.name + field.comment):
                         return UnsupportedType(
                             f"struct<{field.name}: …>",
-                            "its field has half a character, which no text may have",
+                            "the name of a field contains a surrogate",
                         )
     return None
 

@@ -185,8 +185,8 @@ def to_schema_mode(value: SchemaMode | str | None, of: str) -> SchemaMode | None
 def repeated_view_columns(columns: Iterable[ViewColumn]) -> Iterator[Repetition]:
     """Yield each name that several documented columns have; names compare without case."""
     for name in repeated(column.name for column in columns):
-        reason = f"it documents column {name!r} twice (names compare without case)"
-        yield Repetition(reason, "Rename or remove one of the two.", name)
+        reason = f"it documents column {name!r} twice (names ignore case)"
+        yield Repetition(reason, "Rename or remove one of them.", name)
 
 
 def _refuse_repetitions(model: View) -> None:

@@ -100,7 +100,7 @@ def expression_problem(expression: str) -> str | None:
     """
     problem = row_problem(expression)
     if problem is None and set(_functions(_parsed(expression))) & _NON_DETERMINISTIC:
-        return "gives another value each time"
+        return "returns another value each time"
     return problem
 
 
@@ -114,21 +114,21 @@ def row_problem(expression: str) -> str | None:
     from sqlglot import exp
 
     if "${" in with_portable_literals(expression):
-        return "holds ${ outside a string, which Spark takes for a variable"
+        return "contains ${ outside a string, which Spark reads as a variable"
     tree = _parsed(expression)
     if tree is None or isinstance(tree, exp.Command) or _ends_early(expression):
-        return "is no SQL expression"
+        return "is not a SQL expression"
     if any(node.comments for node in tree.walk()):
-        return "holds a comment"
+        return "contains a comment"
     if tree.find(exp.Placeholder, exp.Parameter):
-        return "holds a parameter"
+        return "contains a parameter"
     if tree.find(exp.Query):
-        return "holds a subquery"
+        return "contains a subquery"
     functions = set(_functions(tree))
     if tree.find(exp.AggFunc, exp.Window) or functions & _AGGREGATES or _counts_any(tree):
-        return "looks at more than one row"
+        return "reads more than one row"
     if functions & _GENERATORS:
-        return "makes several rows of one"
+        return "returns several rows for one row"
     return "holds a *" if tree.find(exp.Star) else None
 
 
@@ -140,7 +140,7 @@ def generation_problem(expression: str) -> str | None:
     """
     problem = expression_problem(expression)
     if problem is None and set(_functions(_parsed(expression))) & _CONTEXT_FUNCTIONS:
-        return "depends on when it is computed, or for whom"
+        return "depends on the time or the user of the query"
     return problem
 
 
@@ -152,7 +152,7 @@ def condition_problem(expression: str) -> str | None:
     tree = _parsed(expression)
     plain = tree.unnest() if tree else None
     if isinstance(plain, (exp.Literal, exp.Null, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)):
-        return expression_problem(expression) or "is no condition"
+        return expression_problem(expression) or "is not a condition"
     return expression_problem(expression)
 
 

@@ -25,7 +25,7 @@ MAX_BODY_BYTES: Final = 2**20
 
 _VARIABLE_FIX: Final = {
     FunctionLanguage.SQL: "Remove it from the comment or the name; the engine escapes it in string literals.",
-    FunctionLanguage.PYTHON: "Write the two characters apart, as in '$' + '{x}'.",
+    FunctionLanguage.PYTHON: "Separate the two characters, as in '$' + '{x}'.",
 }
 
 
@@ -39,7 +39,7 @@ def body_problem(function: Function) -> tuple[str, str] | None:
     if "\0" in body:
         return "its body contains a NUL character", "Remove it."
     if "${" in body:
-        return "its body contains ${, which Spark takes for a variable", _VARIABLE_FIX[function.language]
+        return "its body contains ${, which Spark reads as a variable", _VARIABLE_FIX[function.language]
     return _sql_problem(body) if function.language is FunctionLanguage.SQL else None
 
 
@@ -95,7 +95,7 @@ def _sql_problem(body: str) -> tuple[str, str] | None:
 
     tokens = sql_tokens(body)
     if not tokens:
-        return "its body is no SQL: a string, a quoted name or a comment does not end", "Close it."
+        return "its body is not SQL: a string, a quoted name or a comment does not end", "Close it."
     if tokens[0].text.upper() == "RETURN":
         return "its body begins with RETURN, which the engine writes", "Remove the word RETURN."
     depth = 0
@@ -106,7 +106,7 @@ def _sql_problem(body: str) -> tuple[str, str] | None:
         if depth < 0:
             break
     if depth:
-        return "its body has a parenthesis without its other half", "Close or remove it."
+        return "its body has an unmatched parenthesis", "Close or remove it."
     return None
 
 
@@ -116,7 +116,7 @@ def _python_doubt(body: str) -> str | None:
         tree = ast.parse("def function():\n" + textwrap.indent(textwrap.dedent(body), "    ", lambda _: True))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f" in line {error.lineno - 1}" if isinstance(error, SyntaxError) and error.lineno else ""
-        return f"its body is no Python{line}: {error.msg if isinstance(error, SyntaxError) else error}"
+        return f"its body is not valid Python{line}: {error.msg if isinstance(error, SyntaxError) else error}"
     returns = any(isinstance(node, ast.Return) for node in ast.walk(tree))
     return None if returns else "its body returns nothing: write return"
 

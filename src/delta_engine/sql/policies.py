@@ -51,7 +51,7 @@ def policy_function(policy: AbacPolicy) -> FunctionName:
     """Return the function of a policy in lower case; ValueError unless its name has three parts."""
     parts = [part.lower() for part in function_parts(policy.protection.function)]
     if len(parts) != 3 or not all(parts):
-        raise ValueError(f"{policy.protection.function!r} is not the whole name of a function")
+        raise ValueError(f"{policy.protection.function!r} is not the full name of a function")
     return FunctionName(*parts)
 
 

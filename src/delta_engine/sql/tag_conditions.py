@@ -68,7 +68,7 @@ def tag_condition(text: str) -> TagCondition:
     try:
         tree = parse_one(with_portable_literals(text), dialect=databricks_dialect())
     except (SqlglotError, RecursionError) as error:
-        raise ValueError("is no SQL condition") from error
+        raise ValueError("is not a SQL condition") from error
     return _condition(tree)
 
 
@@ -167,7 +167,7 @@ def _condition(node: exp.Expr) -> TagCondition:
             return bool(value)
         case exp.Anonymous(expressions=arguments) if node.name.lower() in _ARGUMENTS:
             return _has_tag(node.name, arguments)
-    raise ValueError("holds something besides has_tag, has_tag_value, AND, OR and NOT")
+    raise ValueError("contains something other than has_tag, has_tag_value, AND, OR and NOT")
 
 
 def _has_tag(function: str, arguments: list[exp.Expr]) -> HasTag:

@@ -74,7 +74,7 @@ def query_problem(query: str) -> tuple[str, str] | None:
         return "its query contains a NUL character", "Remove it."
     if "${" in text:
         fix = "Declare the variable, or remove it from the comment or the name; the engine escapes it in literals."
-        return "its query contains ${, which Spark takes for a variable", fix
+        return "its query contains ${, which Spark reads as a variable", fix
     return _token_problem(text) or _tree_problem(text)
 
 
@@ -84,7 +84,7 @@ def query_doubt(query: str) -> str | None:
     if tree is None:
         return "sqlglot does not read its query, so the engine does not know what it reads"
     unnamed = [str(column.sql(databricks_dialect())) for column in tree.selects if not _is_named(column)]
-    return f"its column {unnamed[0]} has no name: write AS and one" if unnamed else None
+    return f"its column {unnamed[0]} lacks a name: write AS and a name" if unnamed else None
 
 
 def parsed_query(query: str) -> exp.Query | None:
@@ -359,7 +359,7 @@ def lost_reads(
     except (SqlglotError, RecursionError) as error:
         raise ValueError("sqlglot does not read it") from error
     if not scopes:
-        raise ValueError("it is no query")
+        raise ValueError("it is not a query")
     reads = {read for scope in scopes for read in _lost_in(scope, home, tables, columns)}
     return sorted(reads, key=lambda read: (read.table, read.column or "", not read.is_sure))
 
@@ -416,7 +416,7 @@ def _token_problem(text: str) -> tuple[str, str] | None:
 
     tokens = sql_tokens(text)
     if not tokens:
-        return "its query is no SQL: a string, a quoted name or a comment does not end", "Close it."
+        return "its query is not SQL: a string, a quoted name or a comment does not end", "Close it."
     first = tokens[0].text.upper()
     if first == "CREATE":
         return "its query begins with CREATE, which the engine writes", "Begin with SELECT or WITH."
@@ -424,8 +424,8 @@ def _token_problem(text: str) -> tuple[str, str] | None:
         return f"its query is not a SELECT: it begins with {tokens[0].text}", "Begin with SELECT or WITH."
     if first == "WITH" and len(tokens) > 1 and tokens[1].text.upper() == "RECURSIVE":
         return (
-            "its query is recursive, and the engine manages no recursive views",
-            "Create the view by a job.",
+            "its query is recursive, and the engine does not manage recursive views",
+            "Create the view with your own job.",
         )
     depth = 0
     for token in tokens:
@@ -435,7 +435,7 @@ def _token_problem(text: str) -> tuple[str, str] | None:
         if depth < 0:
             break
     if depth:
-        return "its query has a parenthesis without its other half", "Close or remove it."
+        return "its query has an unmatched parenthesis", "Close or remove it."
     return None
 
 
@@ -454,7 +454,7 @@ def _tree_problem(text: str) -> tuple[str, str] | None:
                 _THREE_PARTS,
             )
     if names := repeated(column.alias_or_name for column in tree.selects if _is_named(column)):
-        return f"its query returns column {names[0]!r} twice", "Give one of the two another name."
+        return f"its query returns column {names[0]!r} twice", "Rename one of them."
     return None
 
 

@@ -50,11 +50,11 @@ class UsingFits:
                     "Compute the value from columns of the same row, such as \"coalesce(region, 'unknown')\"."
                 )
                 if row_problem(expression) is None:
-                    way_out += f" If any value will do: {_allowing(expression)}."
+                    way_out += f" If any value is acceptable, write {_allowing(expression)}."
                 yield Problem(f"its using ({expression}) {problem}", way_out, column)
             if column.generated_as is not None or column.identity is not None:
-                reason = "it has a using, and the platform computes its values"
-                yield Problem(reason, "Leave one of them out.", column)
+                reason = "it has a using, but the platform computes its values"
+                yield Problem(reason, "Remove one of them.", column)
 
 
 def _allowing(expression: str) -> str:
@@ -74,14 +74,14 @@ class FillRangesFit:
             return
         column = next((column for column in model.columns if column.key == by.column.lower()), None)
         if column is None:
-            yield Problem(f"its fill_by names {by.column}, which is no column", "Name a declared column.")
+            yield Problem(f"its fill_by names {by.column}, which is not a column", "Name a declared column.")
             return
         form = _BOUNDS.get(_kind(column.data_type))
         if form is None or column.using is not None:
-            reason = "has a using" if column.using is not None else "is no number, date or timestamp"
+            reason = "has a using" if column.using is not None else "is not a number, date or timestamp"
             yield Problem(f"its fill_by names it, and it {reason}", "Name another column.", column)
         elif not 0 < len(by.bounds) <= MOST_BOUNDS or not _ascend(by.bounds, *form):
-            reason = f"its fill_by has bounds that are not 1 to {MOST_BOUNDS} ascending values of its type"
+            reason = f"the bounds of its fill_by are not 1 to {MOST_BOUNDS} ascending values of its type"
             yield Problem(
                 reason, 'Write them in quotes, such as bounds: ["2025-01-01", "2026-01-01"].', column
             )
@@ -137,12 +137,12 @@ class NoUnallowedRewrites:
             if rewrite.problem:
                 yield Problem(f"{change}, and {rewrite.problem}", rewrite.way_out)
             elif not policy.allows(kind, align.table):
-                reason = f"{change}, which rewrites all rows and gives the table another id"
+                reason = f"{change}, which rewrites all rows and changes the id of the table"
                 needed = (NeededConsent(kind=kind, securable=align.table),)
                 yield Problem(reason, f"Allow it: {consent(kind, align.table)}", needed=needed)
         for verification in align.of_type(VerifyRewrite):
             if verification.problem:
-                reason = "a run that did not finish has rewritten its rows, which are not verified yet"
+                reason = "an unfinished run has rewritten its rows, which are not verified yet"
                 yield Problem(f"{reason}, and {verification.problem}", verification.way_out)
 
 
@@ -154,7 +154,7 @@ class NoUnallowedMoves:
         """Refuse moves without consent, together with rewrites of rows, or with an obstacle."""
         kind = DestructiveKind.REWRITE_TABLE
         for move in align.of_type(SetManaged):
-            change = f"it would become a managed table, whose files are no longer in {move.observed}"
+            change = f"it would become a managed table, and its files would leave {move.observed}"
             others = [
                 action
                 for action in align.actions
@@ -164,7 +164,7 @@ class NoUnallowedMoves:
                 yield Problem(f"{change}, and {move.problem}", move.way_out)
             elif others:
                 reason = f"{change}, while the same plan writes its rows"
-                yield Problem(reason, "Sync the one before you declare the other.")
+                yield Problem(reason, "Sync one of these changes before you declare the other.")
             elif not policy.allows(kind, align.table):
                 way_out = f"Declare its location as it is, or allow it: {consent(kind, align.table)}"
                 yield Problem(change, way_out, needed=(NeededConsent(kind=kind, securable=align.table),))
@@ -185,7 +185,7 @@ class WithinRewriteLimit:
         written = [align for align in plan.align_tables if align.writes_rows]
         for align in written:
             if align.cost is None or align.cost.size is None:
-                reason = "its files would be rewritten, and their size is not known"
+                reason = "its files would be rewritten, and their size is unknown"
                 yield plan_refusal(align, reason, "Raise policy.max_rewrite_bytes, or remove it.")
         total = sum(align.cost.size or 0 for align in written if align.cost is not None)
         if total > limit:

@@ -74,7 +74,7 @@ def view_warnings(reader: ViewDefinitionReader, plan: TablePlan, project: Projec
     if len(warnings) > _MOST_WARNINGS:
         yield f"{len(warnings) - _MOST_WARNINGS} further views may break"
     if unseen := sum(view.query is None for view in views):
-        yield f"{counted(unseen, 'view')} of the same schemas may break, too: you may not see their definitions"
+        yield f"{counted(unseen, 'view')} of the same schemas may break, too: you may not read their definitions"
 
 
 def lost_calls(
@@ -87,7 +87,7 @@ def lost_calls(
     except StatementError as error:
         for drop in drops:
             reason = f"it would be dropped, and the views that may call it cannot be read: {error.first_line}"
-            yield plan_refusal(drop, reason, "Keep it, or let a principal sync that may read them.")
+            yield plan_refusal(drop, reason, "Keep it, or sync as a principal that may read these views.")
         return
     for view in views:
         home = FunctionName(*view.name.parts)

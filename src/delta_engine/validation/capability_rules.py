@@ -68,19 +68,19 @@ class SupportedFeatures:
         for key, value in model.effective_table_properties.items():
             if key.lower() in self.capabilities.refused_properties:
                 yield Problem(
-                    f"property {key!r} is one that the backend {self.capabilities.name} does not know",
-                    "Leave it out, or declare it in defaults.table_properties of other environments.",
+                    f"property {key!r} is unknown to the backend {self.capabilities.name}",
+                    "Remove it, or declare it in defaults.table_properties of other environments.",
                 )
             if value.lower() in self.capabilities.refused_values.get(key.lower(), ()):
                 yield Problem(
-                    f"property {key!r} is {value!r}, which the backend {self.capabilities.name} does not take",
-                    "Leave it out, or take the value from a variable of the environment.",
+                    f"property {key!r} is {value!r}, which the backend {self.capabilities.name} does not accept",
+                    "Remove it, or take the value from a variable of the environment.",
                 )
 
 
 def _beyond_session_functions(function: Function, catalog: str) -> Iterator[Problem]:
     """Yield why Spark creates no such function (measured, Spark 4.1.1)."""
-    way_out = "Leave functions out of this environment: `backend.leave_out: [functions]`."
+    way_out = "Exclude functions from this environment: `backend.leave_out: [functions]`."
     if function.catalog_name.lower() != catalog:
         yield Problem(
             f"Spark creates functions only in its session catalog, {catalog}", f"Declare it there. {way_out}"
@@ -96,7 +96,8 @@ def _too_long_names(model: Table, capabilities: Capabilities) -> Iterator[Proble
         size = len(name.encode("utf-8", "surrogatepass"))
         if most is not None and size > most and not name_problem(name):
             yield Problem(
-                f"{part} name {name!r} has {size} bytes in UTF-8. It is the name of a folder, which has at most {most}",
+                f"{part} name {name!r} has {size} bytes in UTF-8. Names of folders, which the platform makes of "
+                f"it, have at most {most}",
                 "Shorten it.",
             )
 
@@ -108,7 +109,7 @@ def _undeclarable(
     if (reason := capabilities.refused.get(feature)) is not None:
         yield Problem(
             f"{feature.value} cannot be declared for the backend {capabilities.name}: {reason}",
-            "Leave it out of the model, or out of this environment: backend.leave_out: "
+            "Remove it from the model, or exclude it from this environment: backend.leave_out: "
             f"[{feature_name(feature)}].",
             column,
         )
@@ -138,7 +139,7 @@ class _RefusableChange:
 
 
 _MADE_BY_OTHERS = (
-    "Create the table with Delta's DeltaTable builder (`generatedAlwaysAs`) and run again, or leave it out of this "
+    "Create the table with Delta's DeltaTable builder (`generatedAlwaysAs`) and run again, or exclude it from this "
     "environment: backend.leave_out: "
 )
 _CREATED: Mapping[Feature, _RefusableChange] = {
@@ -150,7 +151,7 @@ _CREATED: Mapping[Feature, _RefusableChange] = {
     for feature in NEEDED_TO_CREATE
 }
 _RENAMED_COLUMN = _RefusableChange(
-    Feature.COLUMN_RENAMES, "it would be renamed", "Keep the former name in the model."
+    Feature.COLUMN_RENAMES, "it would be renamed", "Keep the old name in the model."
 )
 _CONVERTED_COLUMN = _RefusableChange(
     Feature.COLUMN_RENAMES,
@@ -165,7 +166,7 @@ _VOID_COLUMN = _RefusableChange(
     "values.",
 )
 _RENAMED_TABLE = _RefusableChange(
-    Feature.TABLE_RENAMES, "it would be renamed", "Keep the former name in the model."
+    Feature.TABLE_RENAMES, "it would be renamed", "Keep the old name in the model."
 )
 _REPARTITIONED = _RefusableChange(
     Feature.REPARTITIONING,

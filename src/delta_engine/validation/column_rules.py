@@ -20,7 +20,7 @@ from delta_engine.sql.text import shown_type
 from delta_engine.validation.rules import Problem, of_each, of_each_column
 
 _RENAMED_FROM_ITSELF = (
-    "Leave it out. Delta renames nothing to another case of its name: rename it to another name, sync every "
+    "Remove it. Delta does not change the case of a name: rename it to another name, sync every "
     "environment, and rename that one."
 )
 
@@ -46,13 +46,13 @@ class UnambiguousRenames:
             yield Problem("it is renamed from itself", _RENAMED_FROM_ITSELF, column)
         elif any(column.key == key for column in model.columns):
             yield Problem(
-                f"it is renamed from {name}, which the model declares as well",
-                "Leave renamed_from out, or do not declare the former name. Two columns swap names in two syncs.",
+                f"it is renamed from {name}, which the model also declares",
+                "Remove renamed_from, or the declaration of the old name. Two columns swap names in two syncs.",
                 column,
             )
         elif key in former:
             reason = f"it is renamed from {name}, and so is {former[key]}"
-            yield Problem(reason, "Only one of them can have its data.", column)
+            yield Problem(reason, "Remove one of the renames: only one column can get the data.", column)
         former.setdefault(key, column.name)
 
     def _fields(self, column: Column) -> Iterator[Problem]:
@@ -61,8 +61,8 @@ class UnambiguousRenames:
             place = place_of(column.data_type, text.split("."))
             if place is None:
                 yield Problem(
-                    f"renamed_fields has {text!r}, which is no field inside it",
-                    "Name the field by its path now, with element, key and value as steps into arrays and maps.",
+                    f"renamed_fields has {text!r}, which is not a field inside it",
+                    "Name the field by its current path, with element, key and value as steps into arrays and maps.",
                     column,
                 )
                 continue
@@ -75,14 +75,14 @@ class UnambiguousRenames:
                 yield Problem(f"its field {text} is renamed from itself", _RENAMED_FROM_ITSELF, column)
             elif any(name.lower() == sibling.name.lower() for sibling in siblings):
                 yield Problem(
-                    f"{renamed}, which the model declares as well",
-                    "Leave it out of renamed_fields, or do not declare the former name.",
+                    f"{renamed}, which the model also declares",
+                    "Remove it from renamed_fields, or remove the declaration of the old name.",
                     column,
                 )
             source = (*(step.lower() for step in place[:-1]), name.lower())
             if source in seen:
                 reason = f"{renamed}, and so is {seen[source]}"
-                yield Problem(reason, "Only one of them can have its data.", column)
+                yield Problem(reason, "Remove one of the renames: only one column can get the data.", column)
             seen.setdefault(source, text)
 
 
@@ -117,13 +117,13 @@ class DefaultsAreConstant:
         if self._MOMENT.fullmatch(moment):
             kind = ("TIMESTAMP" if "-" in moment else "") if ":" in moment else "DATE"
             yield Problem(
-                f"its default ({column.default}) is a date or time without quotes, which SQL takes for numbers",
+                f"its default ({column.default}) is a date or time without quotes, which SQL reads as numbers",
                 f"Write it as SQL does: \"{kind}'{moment}'\".",
             )
         elif problem := self._problem(column.default, column.data_type):
             yield Problem(
                 f"its default ({column.default}) {problem}",
-                "Give a value or a function of no column; a text stands in quotes of its own: \"'new'\".",
+                "Write a value, or a function without columns. A string needs its own quotes: \"'new'\".",
             )
 
     def _problem(self, default: str, data_type: DataType) -> str | None:
@@ -132,7 +132,7 @@ class DefaultsAreConstant:
         if used := sorted(referenced_columns(default)):
             return f"reads columns ({', '.join(used)})"
         if is_text_literal(default) and _is_no_text(data_type):
-            return f"is a text, which Spark does not make a {shown_type(data_type)} of"
+            return f"is a string, which Spark does not convert to {shown_type(data_type)} of"
         return None
 
 
@@ -149,7 +149,7 @@ class GeneratedColumnsFit:
         """Refuse invalid expressions, and columns that they cannot read."""
         if column.generated_as is not None and (problem := self._problem(model, column, column.generated_as)):
             yield Problem(
-                f"what it is generated as ({column.generated_as}) {problem}",
+                f"its expression ({column.generated_as}) {problem}",
                 "Compute it from columns of the table that writers fill.",
             )
 
@@ -185,10 +185,10 @@ class IdentityColumnsCount:
             yield Problem(f"it is an identity column of type {kind}", "Make it a bigint.")
         start, step = column.identity.start, column.identity.step
         if step == 0:
-            yield Problem("it is an identity column that counts in steps of 0", "Use another step.")
+            yield Problem("it is an identity column with a step of 0", "Use another step.")
         if beyond := [number for number in (start, step) if not -self._BOUND <= number < self._BOUND]:
-            reason = f"it is an identity column, and {beyond[0]} is no bigint"
-            yield Problem(reason, "Count with smaller numbers.")
+            reason = f"it is an identity column, and {beyond[0]} is not a bigint"
+            yield Problem(reason, "Use smaller numbers.")
         if column.key in map(str.lower, model.partitioned_by):
             reason = "it is an identity column, and the table is partitioned by it"
             yield Problem(reason, "Partition by another column.")

@@ -37,7 +37,7 @@ from delta_engine.validation.rules import (
     without_consent,
 )
 
-_DECLARE_IT: Final = "Declare its primary key: the engine references nothing else."
+_DECLARE_IT: Final = "Declare its primary key, because foreign keys can only reference that."
 _REFERENCE_IT: Final = "Reference the primary key's columns, in its order."
 
 
@@ -64,8 +64,8 @@ class ForeignKeysFit:
         if own_problem := _own_problem(model, key):
             yield own_problem
         elif referenced is None:
-            reason = f"references {key.references!r}, which is no table's name"
-            yield Problem(reason, "Write table, schema.table or the whole name.")
+            reason = f"references {key.references!r}, which is not the name of a table"
+            yield Problem(reason, "Write table, schema.table or catalog.schema.table.")
         elif parent is not None:
             are_known = model.is_about(Part.COLUMNS) and parent.is_about(Part.COLUMNS)
             own = model.columns if are_known else ()
@@ -93,7 +93,7 @@ class UniqueKeyNames:
                     yield model_refusal(
                         model,
                         f"constraint name {name!r} is taken by {owner}",
-                        "Give one of the two another name: keys share one namespace per schema.",
+                        "Rename one of them, because the keys of a schema share a namespace.",
                     )
 
 
@@ -156,7 +156,7 @@ class NoDropOfReferencedPrimaryKeys:
                 f"primary key {drop.name} would be dropped, and foreign key {reference.name} of table "
                 f"{reference.table} references it",
                 "Declare that table with its foreign key in the same run, or remove the key from its project first. "
-                f"A key in no model is dropped by hand: {_drop_by_hand(reference)}.",
+                f"Drop an undeclared key by hand: {_drop_by_hand(reference)}.",
             )
 
 
@@ -173,8 +173,8 @@ class NoDropOfReferencedTables:
                     f"{drop.reason} and would be dropped, and foreign key {reference.name} of table "
                     f"{reference.table} references it",
                     table=str(drop.table),
-                    way_out=f"{drop.way_to_keep}, or take the key out of that table's model; a key in no model is "
-                    f"dropped by hand: {_drop_by_hand(reference)}.",
+                    way_out=f"{drop.way_to_keep}, or remove the key from the model of that table. Drop an undeclared "
+                    f"key by hand: {_drop_by_hand(reference)}.",
                 )
 
 
@@ -229,10 +229,10 @@ class NoTypeChangeUnderForeignKeys:
         """Refuse changes that would leave a foreign key with different types on its two sides."""
         for reference in change.referenced_by:
             yield Problem(
-                f"its type would change, and foreign key {reference.name} of table {reference.table} needs it on both "
-                "sides",
+                f"its type would change, but foreign key {reference.name} of table {reference.table} needs equal types "
+                "on both sides",
                 "Declare that table with its foreign key in the same run, or remove the key from its project first. "
-                f"A key in no model is dropped by hand: {_drop_by_hand(reference)}.",
+                f"Drop an undeclared key by hand: {_drop_by_hand(reference)}.",
                 change.name,
             )
 
@@ -245,7 +245,7 @@ def _own_problem(model: Table, key: ForeignKey) -> Problem | None:
     own = {column.key for column in model.columns}
     missing = [name for name in key.columns if name.lower() not in own and model.is_about(Part.COLUMNS)]
     if not key.columns:
-        return Problem("has no columns", "Name them, or leave the key out.")
+        return Problem("has no columns", "Name columns, or remove the key.")
     if missing:
         reason = f"names columns that the table does not have: {', '.join(missing)}"
         return Problem(reason, "Declare them, or correct the key.", missing[0])
@@ -289,7 +289,7 @@ def _other_types(
                 f"has {child_name} of type {shown_type(child.data_type)}, and {name}.{referenced.name}{outside}is "
                 f"{shown_type(referenced.data_type)}"
             )
-            fix = "Give both the same type."
+            fix = "Declare the same type for both."
             yield Problem(reason, fix if is_in_run else _select_as_well("the same type", fix), child_name)
 
 
@@ -301,7 +301,7 @@ def _other_count(key: ForeignKey, name: str) -> Problem | None:
     if not key.referenced_columns or len(key.columns) == len(key.referenced_columns):
         return None
     there = f"{len(key.referenced_columns)} of {name}"
-    return Problem(f"has {len(key.columns)} columns and references {there}", "Name as many.")
+    return Problem(f"has {len(key.columns)} columns and references {there}", "Name as many columns.")
 
 
 def _key_names(model: Table, parents: Mapping[str, Table]) -> list[str]:

@@ -93,7 +93,7 @@ def conflicts(model: Table, observed: TableState, actions: Sequence[Action]) -> 
             yield model_refusal(
                 model,
                 f"it would have check {check} and {protection}, and Databricks refuses the two together",
-                "Remove the one that the model declares, or drop the other one first: "
+                "Remove the part that the model declares, or drop the other part first: "
                 f"{drop if is_new else sql_drop_constraint(table, check)}.",
             )
             return
@@ -137,8 +137,8 @@ def feed_columns(
             ):
                 yield model_refusal(
                     model,
-                    "its name is that of a column of the change data feed, which the table has",
-                    f"Rename it, or switch the feed off first, in a sync of its own: {CHANGE_FEED}: false.",
+                    "the change data feed of the table has a column of this name",
+                    f"Rename the column, or first switch the feed off in a separate sync: {CHANGE_FEED}: false.",
                     name,
                 )
 

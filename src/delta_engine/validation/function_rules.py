@@ -105,7 +105,7 @@ def _other_bodies(align: Align[Any]) -> Iterator[str]:
         places = [str(use) for use in replaced.uses if use.is_before and use.is_after]
         places += replaced.read_by
         if places and replaced.changes_body:
-            yield f"its other body would change what readers see of {_listed(places)}"
+            yield f"its new body would change what readers see of {_listed(places)}"
 
 
 def _looser_policies(align: Align[Any]) -> Iterator[str]:
@@ -114,7 +114,7 @@ def _looser_policies(align: Align[Any]) -> Iterator[str]:
         if replaced.released:
             reasons.append(f"it would no longer hide anything from {', '.join(replaced.released)}")
         if parts := " and ".join(replaced.loosened_parts):
-            reasons.append(f"its other {parts} may show its principals more")
+            reasons.append(f"its new {parts} may show more to its principals")
         if reasons:
             yield ", and ".join(reasons)
 
@@ -140,7 +140,7 @@ class NoChangedSignatures:
 
 _IN_THREE_STEPS: Final = (
     "Declare a function of another name, and sync. Let masks, filters and policies use it, and sync. Then remove this "
-    "one."
+    "function."
 )
 
 _MOST_PLACES: Final = 10
@@ -233,7 +233,7 @@ _WIDENING: Final = ("tinyint", "smallint", "int", "bigint", "float", "double")
 def _language_problem(function: Function, what: str) -> Iterator[Problem]:
     if function.language is not FunctionLanguage.SQL:
         name = function.qualified_name
-        reason = f"{what} {name} is a Python function, and Databricks takes only SQL functions there"
+        reason = f"{what} {name} is a Python function, and Databricks accepts only SQL functions there"
         yield Problem(reason, "Write a SQL function that calls it.")
 
 
@@ -243,14 +243,14 @@ def _call_problems(function: Function, arguments: Sequence[DataType], what: str)
     if not fewest <= len(arguments) <= len(parameters):
         takes = len(parameters) if fewest == len(parameters) else f"{fewest} to {len(parameters)}"
         yield Problem(
-            f"{what} {name} gets {counted(len(arguments), 'argument')} and takes {takes}",
-            "Name as many columns as it takes.",
+            f"{what} {name} gets {counted(len(arguments), 'argument')} but takes {takes}",
+            "Name as many columns as the function has parameters.",
         )
         return
     for argument, parameter in zip(arguments, parameters, strict=False):
         if not fits(argument, parameter.data_type):
             reason = (
-                f"{what} {name} takes {shown_type(parameter.data_type)} as {parameter.name}, and gets "
+                f"{what} {name} takes {shown_type(parameter.data_type)} as {parameter.name}, but gets "
                 f"{shown_type(argument)}"
             )
             yield Problem(reason, "Change the type of the parameter, or use another function.")
@@ -276,7 +276,7 @@ def _default_order(parameters: Sequence[Parameter]) -> Iterator[Problem]:
     former: Parameter | None = None
     for parameter in parameters:
         if former is not None and parameter.default is None:
-            reason = f"its parameter {former.name} has a default, and {parameter.name} after it has none"
-            yield Problem(reason, "Write parameters with defaults last.")
+            reason = f"its parameter {former.name} has a default, but the later {parameter.name} does not"
+            yield Problem(reason, "Move parameters with defaults to the end.")
             return
         former = parameter if parameter.default is not None else former

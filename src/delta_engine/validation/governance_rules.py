@@ -62,14 +62,14 @@ class TagsWithinLimits:
             yield Problem(f"it has {len(tags)} tags", f"Name {self.MOST} at most.")
         for key, value in tags.items():
             is_padded = key != key.strip()
-            if problem := "begins or ends with a blank" if is_padded else name_problem(key, self._FORBIDDEN):
-                way_out = "Use letters, digits, underscores and blanks between them."
+            if problem := "begins or ends with a space" if is_padded else name_problem(key, self._FORBIDDEN):
+                way_out = "Use letters, digits, underscores and spaces between them."
                 yield Problem(f"tag key {key!r} {problem}", way_out)
             if len(value) > self.LONGEST_VALUE:
                 reason = f"the value of tag {key!r} is longer than {self.LONGEST_VALUE} characters"
                 yield Problem(reason, "Shorten it, or write it into the comment.")
             elif value != value.strip():
-                yield Problem(f"the value of tag {key!r} begins or ends with a blank", "Remove the blank.")
+                yield Problem(f"the value of tag {key!r} begins or ends with a space", "Remove the space.")
 
 
 class RowFiltersFit:
@@ -88,12 +88,12 @@ class RowFiltersFit:
         missing = _missing(model, model.row_filter.columns)
         for place, name in enumerate(model.row_filter.columns):
             if name in missing and _CONSTANT.fullmatch(name):
-                reason = f"its row filter takes the constant {name}, and only columns can be declared"
+                reason = f"its row filter takes the constant {name}, but the model can declare only columns"
                 yield Problem(reason, _CONSTANTS)
             elif taken[place] in taken[:place]:
                 yield Problem("its row filter takes it twice", "Name each column once.", name)
             elif name in missing:
-                reason = "its row filter takes it, and the table has no such column"
+                reason = "its row filter uses it, but the table has no such column"
                 yield Problem(reason, "Declare it, or correct the row filter.", name)
 
 
@@ -116,13 +116,13 @@ class ColumnMasksFit:
         using = column.mask.using_columns
         missing = _missing(model, using)
         if constants := [name for name in missing if _CONSTANT.fullmatch(name)]:
-            reason = f"its mask takes the constant {constants[0]}, and only columns can be declared"
+            reason = f"its mask takes the constant {constants[0]}, but the model can declare only columns"
             yield Problem(reason, _CONSTANTS)
         elif missing:
             reason = f"its mask takes columns ({', '.join(missing)}) that the table does not have"
             yield Problem(reason, "Declare them, or correct using_columns.")
         if column.key in map(str.lower, using):
-            way_out = "Leave it out there: the function takes the masked column first anyway."
+            way_out = "Remove it there, because the function always gets the masked column first."
             yield Problem("its mask names it in using_columns", way_out)
         if repeated(using):
             yield Problem("its mask takes a column twice", "Name each column once in using_columns.")
@@ -133,8 +133,8 @@ class ColumnMasksFit:
         ]
         if readers:
             yield Problem(
-                f"it has a mask, and generated columns ({', '.join(readers)}) read it: Databricks refuses that",
-                "Leave the mask out, or let writers fill those columns.",
+                f"it has a mask, and generated columns ({', '.join(readers)}) read it, which Databricks refuses",
+                "Remove the mask, or let writers fill those columns.",
             )
 
 
@@ -154,7 +154,7 @@ class NoChecksUnderProtection:
         if model.checks and protection:
             yield Problem(
                 f"it has CHECK constraints and {protection}, and Databricks refuses the two together",
-                "Leave one of them out: the rows can be checked before they are written, or be filtered by a view.",
+                "Remove one of them. Check rows before they are written, or filter them with a view.",
             )
 
 
@@ -271,11 +271,11 @@ def rights_problems(model: Table | Schema | Function | View, grantable: frozense
         yield from principal_problems(principal, "a principal that it grants to")
         first = seen.setdefault(principal.lower(), principal)
         if first != principal:
-            reason = f"it grants to {first!r} and to {principal!r}, which is one principal"
-            yield Problem(reason, "Join the two.")
+            reason = f"it grants to {first!r} and to {principal!r}, which are the same principal"
+            yield Problem(reason, "Merge the two entries.")
         for privilege in privileges:
             if privilege not in grantable:
-                reason = f"it grants {privilege} to {principal!r}, which cannot be granted there"
+                reason = f"it grants {privilege} to {principal!r}, which does not apply there"
                 yield Problem(reason, f"Grant {', '.join(sorted(grantable))}.")
     if model.owner is not None:
         yield from principal_problems(model.owner, "its owner")
@@ -295,7 +295,7 @@ _NO_PRINCIPAL = re.compile(r"[\x00-\x1f\x7f-\x9f]|\$\{")
 """No principal has such a name, and Spark substitutes `${…}` even in names."""
 
 _FUNCTION_NAMES = "Write function, schema.function or catalog.schema.function."
-_CONSTANTS = "Write a function of columns alone, which calls this one with the constant."
+_CONSTANTS = "Write a function that has only columns as arguments, and calls this function with the constant."
 _CONSTANT = re.compile(r"'.*'|\".*\"|[+-]?\d+(\.\d*)?|(?i:true|false|null|interval .*)", re.DOTALL)
 """What Databricks accepts as an argument besides columns (docs: "ROW FILTER clause", "Column mask clause")."""
 
@@ -303,7 +303,7 @@ _CONSTANT = re.compile(r"'.*'|\".*\"|[+-]?\d+(\.\d*)?|(?i:true|false|null|interv
 def _function_problem(function: str) -> str:
     parts = function_parts(function) or [""]
     is_name = len(parts) <= 3 and not any(map(name_problem, parts))
-    return "" if is_name else f"is {function!r}, which is no function's name"
+    return "" if is_name else f"is {function!r}, which is not the name of a function"
 
 
 def _missing(model: Table, names: Sequence[str]) -> list[str]:

@@ -46,8 +46,8 @@ class ClusteringColumnsFit:
             yield Problem(f"cluster_by has {len(model.cluster_by)} columns", f"Name {self.MOST} at most.")
         if model.cluster_by and model.clusters_automatically:
             yield Problem(
-                "cluster_by names columns, and clusters_automatically lets the platform choose",
-                "Leave clusters_automatically out, or the columns.",
+                "cluster_by names columns, but clusters_automatically lets the platform choose",
+                "Remove clusters_automatically or the columns.",
             )
         if model.is_about(Part.COLUMNS):
             yield from _misfits(model, "cluster", model.cluster_by, "cluster_by", can_cluster)
@@ -90,7 +90,7 @@ class ClusteringColumnsHaveStatistics:
         for key in missing.keys:
             yield plan_refusal(
                 action,
-                f"the table would be clustered by it, and it has no statistics{at_time}: {missing.limit}",
+                f"the table would be clustered by it, but it has no statistics{at_time}: {missing.limit}",
                 f"Name it in {STATISTICS_COLUMNS}, raise {INDEXED_COLUMNS}, or cluster by another column.",
                 key,
             )
@@ -120,14 +120,14 @@ class StatisticsColumnsFit:
             data_type = type_at(whole, path[1:]) if whole is not None else None
             name, reason = ".".join(path), ""
             if data_type is None:
-                reason = "is no column of the table"
+                reason = "is not a column of the table"
             elif len(path) == 1 and (path[0].lower() in partitions or self._is_misfit(data_type)):
                 reason = (
                     "is a column without statistics: it is a partition, or of type char, varchar, boolean, "
                 )
                 reason += "binary, array or map"
             elif seen & (covered := {lower_path(leaf) for leaf in leaves_of(path, data_type)}):
-                reason = "stands in it twice"
+                reason = "appears twice"
             else:
                 seen |= covered
             if reason:
@@ -148,10 +148,10 @@ class PartitioningFits:
         """Refuse partitioning that the platform refuses (Databricks documentation, "CREATE TABLE")."""
         names = model.partitioned_by
         if names and (model.cluster_by or model.clusters_automatically):
-            yield Problem("it is partitioned and clustered", "Leave partitioned_by out, or cluster_by.")
+            yield Problem("it is partitioned and clustered", "Remove partitioned_by or cluster_by.")
         yield from _misfits(model, "partition", names, "partitioned_by", _can_partition)
         if names and {name.lower() for name in names} == {column.key for column in model.columns}:
-            way_out = "Leave one of them out of partitioned_by."
+            way_out = "Remove one of them from partitioned_by."
             yield Problem("all of its columns are partition columns", way_out)
 
 
@@ -167,8 +167,8 @@ class LocationsAreWhole:
         """Refuse relative paths, and text that Spark would substitute as a variable."""
         location = model.location
         if location is not None and (not self._WHOLE.match(location) or "${" in location):
-            reason = f"its location {location!r} is no whole address"
-            yield Problem(reason, "Write it with its scheme, as in s3://bucket/path.")
+            reason = f"its location {location!r} is not a full address"
+            yield Problem(reason, "Write the address with its scheme, as in s3://bucket/path.")
 
 
 def _misfits(
@@ -185,13 +185,13 @@ def _misfits(
             yield Problem(f"{key} names no column of the table", f"Declare it, or correct {key}.", name)
         elif inside and key == "partitioned_by":
             yield Problem(
-                "is a field inside a column, and tables have no partitions of fields", _WHOLE_COLUMN, name
+                "is a field inside a column, and fields cannot be partition columns", _WHOLE_COLUMN, name
             )
         elif repetition := repeated_in_layout(key, names, place):
             yield Problem(*repetition)
         elif not is_fit(data_type):
             reason = f"cannot be {verb}ed by: its type is {shown_type(data_type)}"
-            yield Problem(reason, f"{verb.capitalize()} by numbers, texts or dates.", name)
+            yield Problem(reason, f"{verb.capitalize()} by numbers, strings or dates.", name)
 
 
 def _can_partition(data_type: DataType) -> bool:

@@ -109,14 +109,14 @@ class RenamedTables:
             former = replace(model.qualified_name, table=name).key
             reason = ""
             if name_problem(name):
-                reason = "is not a table's name in the same schema"
+                reason = "is not the name of a table in the same schema"
             elif former in declared:
                 reason = "is the name of a declared table"
             elif taken.setdefault(former, model) is not model:
-                reason = f"is where {taken[former].qualified_name} comes from"
+                reason = f"is also the old name of {taken[former].qualified_name}"
             if reason:
                 reason = f"renamed_from {name!r} {reason}"
-                yield model_refusal(model, reason, "Correct it, or leave it out.")
+                yield model_refusal(model, reason, "Correct renamed_from, or remove it.")
 
 
 class TablesHaveColumns:
@@ -126,7 +126,7 @@ class TablesHaveColumns:
     def check(self, model: Table) -> Iterator[Problem]:
         """Refuse tables without columns, unless the model does not manage columns."""
         if not model.columns and model.is_about(Part.COLUMNS):
-            yield Problem("it has no columns", "Declare at least one.")
+            yield Problem("it has no columns", "Declare at least one column.")
 
 
 class ValidColumnNames:
@@ -174,8 +174,8 @@ class ChangeFeedNamesAreFree:
             for column in model.columns:
                 if column.key in CHANGE_FEED_COLUMNS:
                     yield Problem(
-                        f"its name is that of a column of the change data feed, which {CHANGE_FEED} switches on",
-                        f"Rename it, or leave {CHANGE_FEED} out.",
+                        f"the change data feed, which {CHANGE_FEED} switches on, has a column of this name",
+                        f"Rename the column, or remove {CHANGE_FEED}.",
                         column,
                     )
 
@@ -201,7 +201,7 @@ class PrimaryKeyColumnsNotNull:
         if model.primary_key is None:
             return
         if not model.primary_key.columns:
-            yield Problem("its primary key has no columns", "Name them, or leave the key out.")
+            yield Problem("its primary key has no columns", "Name columns, or remove the key.")
         yield from unfit_key_columns(model)
         for repetition in repeated_in_primary_key(model.primary_key):
             yield Problem(*repetition)
@@ -250,17 +250,17 @@ class ReadableProperties:
                 reason = f"is the same to Delta as {spellings[key.lower()]!r}, which the table also has"
             elif SECRET_KEY.search(key):
                 reason = "cannot be managed: Spark hides the values of such keys"
-                way_out = "Rename or remove it. Credentials never belong into a property."
+                way_out = "Rename or remove the property. Never put credentials into properties."
             elif key in self._RESERVED:
-                reason = "is Spark's own word, not a property to set"
+                reason = "is reserved by Spark"
             elif key.lower() in self._NO_PROPERTIES:
-                reason = "is how clustering is stored, not a property to set"
+                reason = "is how the platform stores clustering"
             elif key.lower().startswith((PROPERTY_PREFIX, "delta.constraints.")):
-                reason = "is how constraints are stored, not a property to set"
+                reason = "is how the platform stores constraints"
             elif key.startswith(self._OPTION):
                 reason = "is an option of Spark: CREATE OR REPLACE TABLE does not store such properties"
             elif key.lower() == self._INSTRUCTION:
-                reason, way_out = "is an instruction that Delta follows and does not store", "Remove it."
+                reason, way_out = "is an instruction that Delta follows but does not store", "Remove it."
             elif is_maintained(key):
                 reason, way_out = "is set by the platform alone", "Remove it."
             if reason:
@@ -280,7 +280,9 @@ class KnownPropertiesFit:
         for key, value in model.effective_table_properties.items():
             values = known_values(key)
             if values is not None and not values.allow(value):
-                yield Problem(f"property {key!r} is {value!r}", f"Write {values.words}, or leave it out.")
+                yield Problem(
+                    f"property {key!r} is {value!r}", f"Write {values.words}, or remove the property."
+                )
             elif meant := probably_meant(key):
                 yield Problem(f"Delta has no property {key!r}", f"Did you mean {meant!r}?")
 
@@ -294,9 +296,9 @@ class KeepsNestedClauses:
         if forgotten := forgotten_clause(column.data_type):
             field, clause = forgotten
             yield Problem(
-                f"its field {field} cannot have {clause}: NOT NULL is not kept within arrays and maps, and neither it "
-                "nor COMMENT in a column with char or varchar inside",
-                f"Leave {clause} out there.",
+                f"its field {field} cannot have {clause}: arrays and maps lose NOT NULL, and columns with char or "
+                "varchar inside lose NOT NULL and COMMENT",
+                f"Remove {clause} there.",
             )
 
 
@@ -309,11 +311,11 @@ class DeclaresOnlyWhatItManages:
         if model.manages is None:
             return
         if not model.manages:
-            yield Problem("its manages names no part", "Name one, or leave manages out.")
+            yield Problem("its manages is empty", "Name a part, or remove manages.")
         declared: list[Facet[Any, Any, Any]] = [facet for facet in TABLE_FACETS if facet.is_declared(model)]
         declared += [facet for facet in COLUMN_FACETS if any(map(facet.is_declared, model.columns))]
         parts_by_title = {facet.title: facet.part for facet in declared if facet.title}
         for what, part in parts_by_title.items() if model.manages else ():
             if part is not None and not model.is_about(part):
-                reason = f"it declares {what}, and does not manage {part.value}"
-                yield Problem(reason, f"Add {part.value} to manages, or leave {what} out.")
+                reason = f"it declares {what}, but does not manage {part.value}"
+                yield Problem(reason, f"Add {part.value} to manages, or remove {what}.")

@@ -399,7 +399,7 @@ def rights_warnings(reader: PrincipalReader, plan: TablePlan, observed: CatalogS
     try:
         at_hand = rights_at_hand(reader, warned, observed, given)
     except StatementError as error:
-        yield f"the rights that this plan needs cannot be compared with yours: {error.first_line}"
+        yield f"the rights that this plan needs cannot be compared with your rights: {error.first_line}"
         for securable, permissions in given.items():
             yield _hidden(securable, permissions, "the engine's principal")
         return

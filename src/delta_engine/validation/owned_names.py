@@ -33,8 +33,8 @@ from delta_engine.validation.rules import model_refusal
 
 _WAY_OUT: Final = "Declare it in its own project, or add it to owns."
 _WAY_OUT_OF_PARENTS: Final = (
-    "Declare that table with its primary key, name referenced_columns, or, if the table is another project's, leave it "
-    "out of owns."
+    "Declare that table with its primary key, name referenced_columns, or, if the table belongs to another project, "
+    "remove it from owns."
 )
 
 
@@ -51,7 +51,7 @@ class OwnedTables:
         """Refuse securables of other projects, and renames of their tables."""
         for model in models:
             if not self._owns(model.qualified_name):
-                reason = f"it is not this project's, which owns {', '.join(self.owns)}"
+                reason = f"it belongs to another project: this project owns {', '.join(self.owns)}"
                 yield model_refusal(model, reason, _WAY_OUT)
             for former in former_names(model) if isinstance(model, Table) else ():
                 if not self._owns(former):

@@ -46,8 +46,8 @@ from delta_engine.validation.rules import (
 )
 
 _SCALARS = (AtomicType, DecimalType)
-_FIXED = "which is fixed when a table is created"
-_ANEW = "Declare it as it is, or create another table with it, copy the rows, and replace this one."
+_FIXED = "which only the creation of a table can set"
+_ANEW = "Declare it as it is, or create another table with it, copy the rows, and replace this table."
 
 
 class NoCreateOfPartlyManagedTables:
@@ -60,8 +60,8 @@ class NoCreateOfPartlyManagedTables:
                 parts = ", ".join(sorted(part.value for part in create.desired.manages))
                 yield plan_refusal(
                     create,
-                    f"it does not exist (or is not visible to you), and the model manages its {parts} alone",
-                    "Run again when its owner has created it, or leave manages out.",
+                    f"it does not exist (or is not visible to you), and the model manages only its {parts}",
+                    "Run again after its owner has created it, or remove manages.",
                 )
 
 
@@ -84,7 +84,7 @@ class TakenFilesFit:
                 yield plan_refusal(
                     create,
                     f"{there}, and it differs: {'; '.join(differences[:_MOST_DIFFERENCES])}{more}",
-                    "Declare the table as it is there, and change it with a later sync. Or move the files away.",
+                    "Declare the table as it exists there, and change it with a later sync. Or move the files away.",
                 )
             elif protection := _protection(create.desired) or _policy_on(create.table, plan):
                 register = sql_register_table(sql_name(create.table), str(create.desired.location))
@@ -140,10 +140,10 @@ class NoAddNotNullColumns:
             default = next((column.default for column in required if column.default is not None), None)
             reason += f", and {DEFAULTS_FILL_NO_ROWS}" if default is not None else ""
             using = quoted_text("…" if default is None else default)
-            yield Problem(reason, f"Say which value existing rows get: using: {using}.", required[0].name)
+            yield Problem(reason, f"Define the value for existing rows: using: {using}.", required[0].name)
         if nested := [column.name for column in added if has_not_null_field(column.data_type)]:
             reason = f"new columns ({', '.join(nested)}) have NOT NULL fields inside, on an existing table"
-            yield Problem(reason, "Leave NOT NULL out there.", nested[0])
+            yield Problem(reason, "Remove NOT NULL there.", nested[0])
         fields = [
             ".".join(add.path)
             for add in align.of_type(FieldAdd)
@@ -154,7 +154,7 @@ class NoAddNotNullColumns:
             reason = (
                 f"new fields ({listed}) would be NOT NULL, or have NOT NULL fields inside, in existing rows"
             )
-            yield Problem(reason, "Leave NOT NULL out there.", fields[0])
+            yield Problem(reason, "Remove NOT NULL there.", fields[0])
 
 
 class NoVoidColumns:
@@ -182,7 +182,7 @@ class NoTightenedFields:
         """Refuse NOT NULL on existing fields."""
         if change.path and not change.make_nullable:
             yield Problem(
-                "it would become NOT NULL, which the engine does to no field inside a column",
+                "it would become NOT NULL, which the engine does not support for fields inside columns",
                 "Declare the field without NOT NULL, or add a CHECK constraint that demands it.",
                 ".".join((change.name, *change.path)),
             )
@@ -203,24 +203,24 @@ def _impossible(change: ColumnTypeChange) -> tuple[str, str]:
     """Return why a type cannot be changed in place, and the way out; a CHAR or VARCHAR inside is named."""
     observed, desired = shown_type(change.observed), shown_type(change.desired)
     reason = f"its type would change from {observed} to {desired}"
-    way_out = f"Declare it as {observed}, or add a column of the new type, fill it, and drop this one."
+    way_out = f"Declare it as {observed}, or add a column of the new type, fill it, and drop this column."
     if not change.path and isinstance(change.observed, _SCALARS) and isinstance(change.desired, _SCALARS):
         using = f"CAST({quote_ident(change.name)} AS {desired})"
-        way_out = f'Declare it as {observed}, or say how to convert its values, such as using: "{using}".'
+        way_out = f'Declare it as {observed}, or define how to convert its values, such as using: "{using}".'
     if change.refused_with and change.widening is not Widening.IMPOSSIBLE:
-        refusal = f"which Delta refuses with {change.refused_with}: Iceberg has no such widening"
+        refusal = f"which Delta refuses with {change.refused_with}: Iceberg does not support this widening"
         return f"{reason}, {refusal}", way_out
     if change.path and isinstance(change.observed, CharacterType):
-        return f"{reason}, and Spark changes no char or varchar inside a column", way_out
+        return f"{reason}, and Spark cannot change char or varchar inside a column", way_out
     if type(change.observed) is type(change.desired):
         if kept := _lengths(change, change.observed):
             return f"{reason}, and Spark would lose the length of {', '.join(kept)}", way_out
         if added := _lengths(change, change.desired):
             return (
                 f"{reason}, and Spark would lose the length of {', '.join(added)}",
-                "Write string in its place.",
+                "Write string instead.",
             )
-    return f"{reason}, which is no widening", way_out
+    return f"{reason}, which is not a widening", way_out
 
 
 def _lengths(change: ColumnTypeChange, data_type: DataType) -> list[str]:
@@ -249,14 +249,14 @@ class OnlyAtCreation:
                 storage.described_location(moved.desired),
             )
             what = f"its location would change from {observed} to {desired}"
-            reason = f"{what}, which would lose what is written meanwhile"
+            reason = f"{what}, which would lose rows written in the meantime"
             yield Problem(reason, _moved_by_hand(align.table, moved.desired, self.capabilities))
 
 
 def _moved_by_hand(table: QualifiedName, location: str | None, capabilities: Capabilities) -> str:
     """Return how to move a table's files: a copy of another name takes its place, while nothing writes."""
     if capabilities.refusal(Feature.TABLE_RENAMES, table.catalog):
-        return "Declare it as it is, or declare another table there and copy the rows."
+        return "Declare the current location, or declare another table there and copy the rows."
     copied, former = (replace(table, table=f"{table.table}_{end}") for end in ("copied", "former"))
     place = f" {sql_location(location)}" if location is not None else ""
     copy, lost = f"USING delta{place} AS SELECT * FROM {sql_name(table)}", "Keys, checks and NOT NULL"
@@ -268,8 +268,9 @@ def _moved_by_hand(table: QualifiedName, location: str | None, capabilities: Cap
         rename_statement(copied, table, capabilities),
     )
     return (
-        f"Declare it as it is, or stop its writers and move it by hand: {'; '.join(steps)}. Then sync. {lost} are not "
-        "copied, so keep readers out until then."
+        f"Declare the current location, or stop the writers and move the table by hand: {'; '.join(steps)}. "
+        f"Then sync. {lost} are not "
+        "copied, so block readers until then."
     )
 
 
@@ -282,7 +283,7 @@ class NoChangeOfFixedColumns:
         if change.used_by is None:
             reason = "it is an identity column, and ALTER COLUMN changes none"
         elif change.used_by == change.name:
-            reason = "it is a generated column, and its type is that of what it is computed by"
+            reason = "it is a generated column, and its expression determines its type"
         else:
             reason = (
                 f"column {change.used_by} is computed from it, so it cannot be renamed, dropped or widened"
@@ -302,7 +303,7 @@ class NoColumnMappingModeChange:
         if (feature.observed or "none").lower() != "none":
             yield Problem(
                 f"{would_change} from {feature.observed} to {feature.desired}, which rewrites the table",
-                f"Declare {COLUMN_MAPPING_MODE}: {feature.observed}, or leave it out.",
+                f"Declare {COLUMN_MAPPING_MODE}: {feature.observed}, or remove it.",
             )
         elif feature.desired.lower() == "id":
             reason = f"{would_change} to id, which only a new table can have"
@@ -329,9 +330,9 @@ class NoContradictedFeatures:
     def check(self, feature: ContradictFeature) -> Iterator[Problem]:
         """Refuse properties whose declared value differs from the needed one."""
         yield Problem(
-            f"{feature.reason} needs {feature.key}: {feature.needed}, and the model (or a default of the environment) "
-            f"says {feature.declared}",
-            f"Declare {feature.key}: {feature.needed} or leave it out.",
+            f"{feature.reason} needs {feature.key}: {feature.needed}, but the model (or a default of the environment) "
+            f"sets {feature.declared}",
+            f"Declare {feature.key}: {feature.needed} or remove it.",
         )
 
 
@@ -401,9 +402,7 @@ class NoUnallowedColumnDrops:
         if needed := without_consent(kind, align.table, names, policy):
             names = [str(change.part) for change in needed]
             listed = ", ".join(names)
-            reason = (
-                f"columns ({listed}) exist but are not in the model, and would be dropped with their data"
-            )
+            reason = f"columns ({listed}) are not in the model and would be dropped with their data"
             way_out = f"Declare them, or allow it: {consent(kind, align.table)}"
             yield Problem(reason, way_out, names[0], needed)
 
@@ -448,15 +447,15 @@ class NoUnallowedSchemas:
 
 def _void(columns: Iterable[tuple[str, DataType]]) -> Iterator[Problem]:
     if names := [name for name, data_type in columns if uses_type(data_type, "void")]:
-        reason = f"new columns ({', '.join(names)}) would be void, or have void inside, which holds no values"
-        yield Problem(reason, "Give them the type of the values that they will have.", names[0])
+        reason = f"new columns ({', '.join(names)}) would be void, or have void inside, a type without values"
+        yield Problem(reason, "Declare the type of their future values.", names[0])
 
 
 def _untightened(align: AlignTable, columns: Sequence[str], which: str) -> Iterator[Problem]:
     tightened = _nullability_changes(align, make_nullable=False)
     if names := [column for column in columns if column.lower() not in tightened]:
         reason = f"{which} primary key columns ({', '.join(names)}) would not be NOT NULL"
-        yield Problem(reason, "Tighten them in the same plan.", names[0])
+        yield Problem(reason, "Declare them NOT NULL in the same plan.", names[0])
 
 
 def _nullability_changes(align: AlignTable, *, make_nullable: bool) -> set[str]:

@@ -151,10 +151,12 @@ def too_many_policies(policies: Iterable[AbacPolicy]) -> Iterator[tuple[AbacPoli
     for (kind, _), on_scope in by_scope.items():
         most = MOST_POLICIES[kind]
         if len(on_scope) > most:
-            reason = f"it is one of {len(on_scope)} policies on {on_scope[0].scope}, which takes {most}"
+            reason = f"it is one of {len(on_scope)} policies on {on_scope[0].scope}, which allows {most}"
             yield (
                 on_scope[0],
-                Problem(reason, "Join policies of one function, or define them on another level."),
+                Problem(
+                    reason, "Merge policies that use the same function, or define some on another level."
+                ),
             )
 
 
@@ -167,8 +169,10 @@ def crowded_scopes(plan: TablePlan, observed: CatalogState) -> Iterator[UnsafePl
         scope = create.desired.scope
         there = [key for key in after - dropped if PolicyName.of_key(key).scope.key == scope.key]
         if len(there) > MOST_POLICIES[scope.kind]:
-            reason = f"{scope} would have {len(there)} policies, and it takes {MOST_POLICIES[scope.kind]}"
-            yield plan_refusal(create, reason, "Drop others first, or define it on another level.")
+            reason = f"{scope} would have {len(there)} policies, but it allows {MOST_POLICIES[scope.kind]}"
+            yield plan_refusal(
+                create, reason, "Drop other policies first, or define this policy on another level."
+            )
 
 
 def meeting_problems(reached: Sequence[Reach]) -> Iterator[Problem]:
@@ -182,8 +186,8 @@ def meeting_problems(reached: Sequence[Reach]) -> Iterator[Problem]:
             if first.column == second.column and first.call != second.call and _overlap(first, second):
                 what = "its rows" if first.column is None else "it"
                 verb = "filter" if first.column is None else "mask"
-                reason = f"{first} and {second} {verb} {what} by different functions or arguments"
-                yield Problem(f"{reason}: Databricks refuses every query", _SEPARATE, first.column)
+                reason = f"{first} and {second} {verb} {what} with different functions or arguments"
+                yield Problem(f"{reason}, so Databricks refuses every query", _SEPARATE, first.column)
 
 
 def argument_problems(
@@ -199,13 +203,17 @@ def argument_problems(
             if len(columns) > 1:
                 names = ", ".join(columns)
                 reason = f"policy {policy.qualified_name} passes {argument!r}, which matches several columns: {names}"
-                yield Problem(reason, "Tag one of them, or match it by its value.", columns[1])
+                yield Problem(
+                    reason, "Tag only one of them, or match it by the value of its tag.", columns[1]
+                )
             elif (other := masked.get(columns[0])) is not None and other is not policy:
                 reason = (
                     f"policy {policy.qualified_name} passes it to its function, and policy {other.qualified_name} "
-                    "masks it: Databricks refuses every query"
+                    "masks it, so Databricks refuses every query"
                 )
-                yield Problem(reason, "Pass another column, or mask it in one policy.", columns[0])
+                yield Problem(
+                    reason, "Pass another column, or mask it in only one of the policies.", columns[0]
+                )
 
 
 def call_problems(
@@ -236,7 +244,7 @@ def ungoverned_tags(plan: TablePlan, reader: GovernedTagReader) -> Iterator[Unsa
                 f"its conditions name tags that are not governed: {', '.join(unknown)}",
                 **subject(policy.qualified_name),
                 location=policy.declared_at,
-                way_out="Create the governed tags first, or correct the conditions. Keys compare exactly.",
+                way_out="Create the governed tags first, or correct the conditions. Keys are case-sensitive.",
             )
 
 
@@ -268,16 +276,16 @@ def _principals(policy: AbacPolicy) -> Iterator[Problem]:
         yield Problem(f"it names {name!r} twice", "Name each principal once, under to or under except.")
     count = len(policy.to) + len(policy.excepted)
     if count > MOST_PRINCIPALS:
-        reason = f"it names {count} principals, and a policy takes {MOST_PRINCIPALS}"
+        reason = f"it names {count} principals, but a policy allows {MOST_PRINCIPALS}"
         yield Problem(reason, "Name groups.")
 
 
 def _conditions(policy: AbacPolicy) -> Iterator[Problem]:
     if len(policy.match) > MOST_CONDITIONS:
-        reason = f"it matches {len(policy.match)} columns, and a policy takes {MOST_CONDITIONS}"
+        reason = f"it matches {len(policy.match)} columns, but a policy allows {MOST_CONDITIONS}"
         yield Problem(reason, "Pass fewer columns to the function.")
     for name in repeated(policy.match):
-        yield Problem(f"it matches {name!r} twice", "Give each matched column a name of its own.")
+        yield Problem(f"it matches {name!r} twice", "Give each matched column its own name.")
     texts = [("when", policy.when)] if policy.when is not None else []
     for place, text in (*texts, *((f"match.{alias}", text) for alias, text in policy.match.items())):
         try:
@@ -294,7 +302,7 @@ def _arguments(policy: AbacPolicy) -> Iterator[Problem]:
     match policy.protection:
         case PolicyMask(_, column, using):
             if column.lower() not in aliases:
-                yield Problem(f"it masks {column!r}, which match does not have", name_alias)
+                yield Problem(f"it masks {column!r}, which match does not define", name_alias)
         case PolicyFilter(_, using):
             pass
         case _:
@@ -305,7 +313,7 @@ def _arguments(policy: AbacPolicy) -> Iterator[Problem]:
             yield Problem(reason, f"{name_alias} Or write a literal, such as \"'DE'\".")
 
 
-_SEPARATE: Final = "Use one function for both, or except the principals of one policy from the other."
+_SEPARATE: Final = "Use one function for both, or exclude the principals of one policy from the other."
 
 
 def _overlap(first: Reach, second: Reach) -> bool:

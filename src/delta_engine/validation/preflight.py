@@ -217,14 +217,14 @@ def _null_rows(
     Args:
         name: its present name in SQL.
     """
-    reason = f"it would become NOT NULL, and is NULL in {violated}"
+    reason = f"it would become NOT NULL, but is NULL in {violated}"
     reason += f": {DEFAULTS_FILL_NO_ROWS}" if default is not None else ""
     value = "…" if default is None else default
     using = quoted_text(f"coalesce({name}, {value})")
     by_hand = f"UPDATE {table} SET {name} = {value} WHERE {name} IS NULL."
     return (
         reason,
-        f"Say which value such rows get (using: {using}), or fill them by hand: {by_hand}",
+        f"Define a value for these rows (using: {using}), or fill them by hand: {by_hand}",
         ".".join(path),
     )
 

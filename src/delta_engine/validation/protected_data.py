@@ -269,8 +269,8 @@ def _exposed_columns(
         for source in sources:
             if not source.tags.items() <= tags.items():
                 yield Problem(
-                    f"its using reads {source.name}, whose tags it lacks, so that {mask} may not mask the values",
-                    f"Give it the tags of {source.name} with an earlier sync, or read another column.",
+                    f"its using reads {source.name}, whose tags it lacks, so {mask} may leave the values unmasked",
+                    f"Set the tags of {source.name} on it with an earlier sync, or read another column.",
                     fill.name,
                 )
     if align.of_type(RestoreTable):
@@ -292,7 +292,7 @@ _BY_HAND: Final = (
     "column when nothing reads it any more."
 )
 _WITHOUT_UNDO: Final = (
-    "Leave the table out of the undo. Declare the column with its tags, and fill it some minutes later from a former "
+    "Exclude the table from the undo. Declare the column with its tags, and fill it some minutes later from an earlier "
     "version of the table."
 )
 

@@ -251,8 +251,8 @@ class _Table:
             shows_more = refuses_all or not (hiding | {None}).isdisjoint(effect.targets | effect.passing)
             if is_early and shows_more:
                 reason = f"{effect.what} would show more of the values that the plan drops"
-                reason += ", and other changes precede the drop"
-                yield Problem(reason, f"Sync the rest first, and {effect.what} afterwards.", column)
+                reason += ", and other changes run before the drop"
+                yield Problem(reason, f"Sync the other changes first, and {effect.what} afterwards.", column)
 
     def _of_action(self, action: Action) -> Iterator[Effect]:
         way = direction(action) or Direction.STRENGTHENS
@@ -296,9 +296,11 @@ class _Table:
                 is_other = not is_own_tag if _meets(self.before) else not other.is_tag and is_near
                 if is_other and other.direction is not Direction.STRENGTHENS:
                     reason = (
-                        f"policies see its tags after some minutes, and {other.what} would change at once"
+                        f"policies see its tags after some minutes, but {other.what} would change immediately"
                     )
-                    yield Problem(reason, "Sync the tags first, and the rest some minutes later.", target)
+                    yield Problem(
+                        reason, "Sync the tags first, and the other changes some minutes later.", target
+                    )
                     break
 
 
@@ -318,7 +320,7 @@ def _of_targets(unknown: list[Effect]) -> Iterator[Problem]:
 
 def _unordered(effects: Iterable[Effect], does: str, column: Target) -> Problem:
     names = " and ".join(effect.what for effect in effects)
-    reason = f"{names} {does}: between their statements, readers may see what neither side shows"
+    reason = f"{names} {does}: between their statements, readers may see rows that both states hide"
     return Problem(reason, "Sync one of them first.", column)
 
 
@@ -346,7 +348,7 @@ def _circles(changes: _Changes) -> Iterator[UnsafePlanError]:
         {node: needed - others for node, needed in waits.items() if node not in others}
     ):
         if functions := [names[node] for node in circle if node in names]:
-            reason = f"functions {' and '.join(functions)} get other bodies and change places in one plan"
+            reason = f"functions {' and '.join(functions)} get new bodies and are exchanged in one plan"
             yield UnsafePlanError(
-                f"{reason}, which no order makes safe", way_out="Sync the other bodies first."
+                f"{reason}, which is unsafe in every order", way_out="Sync the new bodies first."
             )

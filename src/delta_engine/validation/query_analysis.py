@@ -79,9 +79,7 @@ class QueryAnalysis:
         if not asked.is_settled:
             return None
         if twice := repeated(columns):
-            return Problem(
-                f"its query returns column {twice[0]!r} twice", "Give one of the two another name."
-            )
+            return Problem(f"its query returns column {twice[0]!r} twice", "Rename one of them.")
         missing = next(unreturned(asked.view, columns), None)
         return missing and missing._replace(column=None)  # the reason names it
 

@@ -25,13 +25,13 @@ def lineage_warnings(reader: LineageReader, plan: TablePlan, *, now: datetime) -
     try:
         reads, left_out = reader.read({*gone.tables}, _names(gone), since=since, limit=_MOST_READS)
     except StatementError as error:
-        yield f"recent readers are not known, because lineage cannot be read: {error.first_line}"
+        yield f"recent readers are unknown, because lineage cannot be read: {error.first_line}"
         return
     yield from (_described(read, gone) for read in reads)
     if left_out:
         yield f"{counted(left_out, 'more reader')} in system.access since {since:%Y-%m-%d}"
     if reads:
-        yield f"lineage since {since:%Y-%m-%d} is evidence and no proof: it records only a part of all reads"
+        yield f"lineage since {since:%Y-%m-%d} is evidence, not proof: it records only some reads"
 
 
 def _names(gone: GoneParts) -> dict[str, set[str]]:

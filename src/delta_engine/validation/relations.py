@@ -128,8 +128,8 @@ def unsupported_relations(model: Table, state: CatalogState) -> Iterator[Invalid
             yield table_refusal(model, reason, way_out, column)
     is_within = model.manages is not None and model.manages <= PARTS_OF_STREAMING_TABLES
     if observed.relation is RelationKind.STREAMING_TABLE and not is_within:
-        reason = "it is a streaming table, of which the engine manages comments and tags only"
-        yield model_refusal(model, reason, "Declare manages: [comments, tags], or one of the two.")
+        reason = "it is a streaming table, of which the engine manages only comments and tags"
+        yield model_refusal(model, reason, "Declare manages: [comments, tags], or one of them.")
     if model.is_about(Part.COLUMNS):
         return
     present = {column.key for column in observed.columns}
@@ -145,7 +145,7 @@ def _contested(model: Table, paths: Iterable[tuple[Path, Path]]) -> Iterator[Inv
     for old, new in paths:
         former, name, column = ".".join(old), ".".join(new), new[0]
         yield InvalidModelError(
-            f"it is renamed from {former}, and the table has both: the data of one would be lost",
+            f"it is renamed from {former}, and the table has both columns, so the data of one would be lost",
             table=str(model.qualified_name),
             column=name,
             location=locations.get(column.lower()) or model.declared_at,
@@ -168,8 +168,8 @@ def _protecting(observed: TableState, renames: Renames) -> Iterator[Problem]:
     for former, name in renames.columns.items():
         if reader := readers.get(former.lower()):
             yield Problem(
-                f"it is renamed from {former}, which the {reader} reads: Databricks refuses that",
-                f"Drop the {reader} in a sync of its own, with consent, and declare it again together with the rename.",
+                f"it is renamed from {former}, which the {reader} reads, which Databricks refuses",
+                f"Drop the {reader} in a separate sync, with consent, and declare it again together with the rename.",
                 name,
             )
 
@@ -184,7 +184,7 @@ def _lost_keys(model: Table, observed: TableState, renames: Renames) -> Iterator
     for former, name in renames.columns.items():
         for key in keys:
             if former.lower() in map(str.lower, key.columns):
-                dropped = f"which drops the key {key.name}, and the model does not manage constraints"
+                dropped = f"which drops the key {key.name}, but the model does not manage constraints"
                 way_out = "Add constraints to manages and declare the keys, or ask their owner to rename the column."
                 yield Problem(f"it is renamed from {former}, {dropped}", way_out, name)
 

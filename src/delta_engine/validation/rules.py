@@ -33,7 +33,7 @@ FORBIDDEN_IN_NAMES: Final = re.compile(r"[\s./`\x00-\x1f\x7f-\x9f]|\$\{")
 """Characters that Unity Catalog does not store in the names of catalogs, schemas, tables and constraints."""
 
 ALLOWED_IN_NAMES: Final = (
-    f"A name has 1 to {MAX_NAME_LENGTH} characters, such as letters, digits, underscores and hyphens. Blanks, periods, "
+    f"A name has 1 to {MAX_NAME_LENGTH} characters, such as letters, digits, underscores and hyphens. Spaces, periods, "
     "slashes, backticks, control characters and ${ are not allowed."
 )
 
@@ -259,7 +259,7 @@ def name_problem(name: str, forbidden: re.Pattern[str] = FORBIDDEN_IN_NAMES) -> 
 
 def look_alike(name: str, other: str) -> str:
     """Return the problem of a name that looks like another one, with the code points of both."""
-    return f"looks like {code_points(other)}, and is {code_points(name)}"
+    return f"looks like {code_points(other)}, but is {code_points(name)}"
 
 
 def unfit_key_columns(model: Table) -> Iterator[Problem]:

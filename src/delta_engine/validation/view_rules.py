@@ -43,10 +43,10 @@ PRIVILEGES: Final = frozenset({"ALL PRIVILEGES", "APPLY TAG", "MANAGE", "SELECT"
 
 
 _WAY_OUT_OF_CONVERSIONS: Final = (
-    "Give the new values to a column of another name, let the view read that column, and drop the old one."
+    "Write the new values to another column, let the view read that column, and drop the old column."
 )
-_WAY_OUT_OF_PARTIAL_RUNS: Final = "Select the view too, and change its query in the same plan."
-_WAY_OUT_OF_TYPES: Final = "Write schema_mode: type evolution, which takes over other types."
+_WAY_OUT_OF_PARTIAL_RUNS: Final = "Also select the view, and change its query in the same plan."
+_WAY_OUT_OF_TYPES: Final = "Write schema_mode: type evolution, which adopts new types."
 
 
 class ViewsFit:
@@ -147,13 +147,13 @@ class ViewsFindAnOrder:
             if (order.bridged and not order.bridge) or (order.narrowed and not order.between):
                 tables = ", ".join(sorted(order.bridged | order.narrowed))
                 reason = (
-                    f"columns of {tables} get other names, and its query cannot read them by their position"
+                    f"columns of {tables} get new names, and its query cannot read them by position"
                     if order.bridged
-                    else f"columns of {tables} come, and its query needs a certain number of them"
+                    else f"columns of {tables} are added, and its query needs a fixed number of columns"
                 )
                 fix = (
                     "Name tables by an alias, without a list of columns or TABLESAMPLE. Or add a column of the new "
-                    "name first, and drop the old one after the view has changed."
+                    "name first, and drop the old column after the view has changed."
                 )
                 yield plan_refusal(change, reason, fix)
 
@@ -173,7 +173,7 @@ class NoUnallowedViewReplacements:
             *align.of_type(SetViewColumnComments),
         )
         if any(action.replaces for action in actions) and not policy.allows(kind, align.name):
-            reason = "the view would be replaced, because nothing else sets comments of its columns here"
+            reason = "the view would be replaced, because only that sets comments of its columns here"
             needed = (NeededConsent(kind=kind, securable=align.name),)
             yield Problem(reason, f"Allow it: {consent(kind, align.name)}", needed=needed)
 
@@ -210,7 +210,7 @@ def _loss(broken: BrokenView) -> str:
     names = ", ".join(f"{broken.relation}.{column}" for column in broken.columns)
     by_star = " by *" if broken.is_by_star else ""
     if broken.is_retyped:
-        return f"its schema_mode is binding, and it fails once {names} has another type"
+        return f"its schema_mode is binding, so it fails after {names} changes its type"
     if broken.is_converted:
         return f"it reads {names}, which the plan converts: between two statements, no column has this name"
     if broken.renamed_to:
@@ -225,11 +225,11 @@ def _loss(broken: BrokenView) -> str:
 def _way_out(broken: BrokenView) -> str:
     way_out = _way_out_of_types(broken)
     if not broken.is_selected:
-        return f"Select the view too. {way_out}" if way_out else _WAY_OUT_OF_PARTIAL_RUNS
+        return f"Also select the view. {way_out}" if way_out else _WAY_OUT_OF_PARTIAL_RUNS
     if way_out:
         return way_out
     if broken.is_by_star:
-        return "Write the columns in place of *, or schema_mode: evolution, which follows other columns."
+        return "Replace * with the columns, or write schema_mode: evolution, which adopts changed columns."
     return "Change its query in the same plan, or declare again what it reads."
 
 
@@ -249,8 +249,8 @@ def view_doubts(view: View) -> Iterator[str]:
     for key in sorted(reads.spread if reads else ()):
         if not view.evolves:
             yield (
-                f"its query returns every column of {key} by *: the view keeps the columns that {key} has now, and "
-                "fails when one of them is dropped or renamed. Write the columns, or schema_mode: evolution"
+                f"its query returns every column of {key} by *: the view keeps the current columns of {key}, and "
+                "fails after a column is dropped or renamed. Write the columns, or schema_mode: evolution"
             )
 
 
@@ -283,8 +283,8 @@ def query_column_problems(view: View, relations: Mapping[str, Sequence[str]]) ->
     if query_problem(view.query) is not None:
         return
     if names := repeated(returned_columns(view.query, relations) or ()):
-        reason = f"its query returns column {names[0]!r} twice, with those that * stands for"
-        yield Problem(reason, "Write the columns, or leave one out: * EXCEPT (…).")
+        reason = f"its query returns column {names[0]!r} twice, including those of *"
+        yield Problem(reason, "Write the columns, or exclude one: * EXCEPT (…).")
     for column in missing_columns(view.query, relations):
         _, way_out = unknown("column", column.name, column.present)
         place = f"line {column.line} of {view.query_file or 'its query'}"
@@ -301,8 +301,8 @@ def name_problems(views: Iterable[View], tables: Iterable[Table]) -> Iterator[tu
     keys = {view.key for view in views}
     for view in views:
         if view.key in declared:
-            reason = "there is a table of this name: tables and views share their names"
-            yield view, Problem(reason, "Rename one of the two.")
+            reason = "a table has this name, and tables and views share a namespace"
+            yield view, Problem(reason, "Rename one of them.")
         for former in view.former_names:
             if former.key in keys - {view.key} or former.key in declared:
                 reason = f"it was renamed from {former}, which is declared"
@@ -315,8 +315,8 @@ def _mode_problems(view: View) -> Iterator[Problem]:
         for column in view.columns:
             if column.comment:
                 reason = (
-                    "its schema_mode is evolution: the platform replaces the comments of its columns by those of the "
-                    "columns that the query reads"
+                    "its schema_mode is evolution: the platform replaces the comments of its columns with the comments "
+                    "of the columns that the query reads"
                 )
                 fix = "Write schema_mode: type evolution, or comment the columns of the table."
                 yield Problem(reason, fix, column.name)

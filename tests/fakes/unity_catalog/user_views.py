@@ -132,7 +132,7 @@ class Relations:
             is_same = len(types) < 2  # what is computed has an unknown type here
             is_bound = view.mode is SchemaMode.BINDING
             require(
-                is_same or not is_bound, "CANNOT_UP_CAST_DATATYPE", f"{key}: {captured.name} has another type"
+                is_same or not is_bound, "CANNOT_UP_CAST_DATATYPE", f"{key}: {captured.name} changes its type"
             )
         if view.mode in (SchemaMode.TYPE_EVOLUTION, SchemaMode.EVOLUTION):
             return replace(view, outputs=tuple(present[captured.name.lower()] for captured in view.outputs))

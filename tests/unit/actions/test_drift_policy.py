@@ -148,7 +148,7 @@ def test_entries_are_read_for_their_environments(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("- a", "a drift policy is a mapping with the key ignore_drift"),
+        ("- a", "is not a mapping. Begin it with the key ignore_drift."),
         ("ignore_drift: []\n---\n", "drift-policy.yml:2: a second YAML document begins here"),
         ("ignore: []", "unknown key 'ignore'. Did you mean 'ignore_drift'?"),
         ("ignore_drift: [{resource: a, fields: [b]}]", "the key 'reason' is missing"),

@@ -112,7 +112,7 @@ def test_a_facet_is_refused_where_its_part_is_not_managed(facet: Facet[Any, Any,
     other = Part.TAGS if facet.part is not Part.TAGS else Part.GRANTS
     (refusal,) = DeclaresOnlyWhatItManages().check([replace(declared, manages=frozenset({other}))])
     assert (
-        refusal.reason == f"it declares {facet.title}, and does not manage {facet.part and facet.part.value}"
+        refusal.reason == f"it declares {facet.title}, but does not manage {facet.part and facet.part.value}"
     )
     assert not list(
         DeclaresOnlyWhatItManages().check([replace(declared, manages=frozenset({facet.part or other}))])

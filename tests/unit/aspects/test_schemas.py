@@ -54,5 +54,5 @@ def test_an_unknown_privilege_is_refused() -> None:
     (refusal,) = SchemasFit().check([schema])
     assert isinstance(refusal, InvalidModelError)
     assert str(refusal).startswith(
-        "schemas.yml:2: schema dev.silver: it grants FLY to 'jo', which cannot be granted there. Grant "
+        "schemas.yml:2: schema dev.silver: it grants FLY to 'jo', which does not apply there. Grant "
     )

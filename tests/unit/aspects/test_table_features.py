@@ -156,6 +156,6 @@ def test_a_feed_that_the_table_has_takes_its_names(columns: list[Column], presen
     with pytest.raises(InvalidModelError) as refused:
         _actions(orders(*columns, properties={}), observed(*present, properties={**FEED, **MAPPING}))
     assert str(refused.value).partition("orders, ")[2] == (
-        "column _Commit_Version: its name is that of a column of the change data feed, which the table has. "
-        "Rename it, or switch the feed off first, in a sync of its own: delta.enableChangeDataFeed: false."
+        "column _Commit_Version: the change data feed of the table has a column of this name. "
+        "Rename the column, or first switch the feed off in a separate sync: delta.enableChangeDataFeed: false."
     )

@@ -272,7 +272,7 @@ def test_a_void_column_gets_a_type_where_the_platform_can_change_it() -> None:
 def test_a_known_catalog_refuses_renames_in_the_plan() -> None:
     assert refusals(CONNECTOR, ColumnRename("a", "b", ("s", "element"))) == [
         "table dev.silver.orders, column s.element.b: it would be renamed, which the backend oss with names: catalog "
-        "cannot do: open-source Unity Catalog does not rename columns yet. Keep the former name in the model."
+        "cannot do: open-source Unity Catalog does not rename columns yet. Keep the old name in the model."
     ]
     (refusal,) = refusals(CONNECTOR, RenameTable(ORDERS, QualifiedName("dev", "silver", "order")))
     assert "open-source Unity Catalog does not rename tables yet" in refusal
@@ -330,7 +330,7 @@ def test_a_table_is_not_created_without_the_columns_that_the_platform_cannot_cre
     assert str(of_generation).endswith(
         "column day: it would be created with generated columns, which the backend oss cannot do: open-source Delta "
         "does not create them in SQL. Create the table with Delta's DeltaTable builder (`generatedAlwaysAs`) and run "
-        "again, or leave it out of this environment: backend.leave_out: [generated_columns]."
+        "again, or exclude it from this environment: backend.leave_out: [generated_columns]."
     )
     assert "column id: it would be created with identity columns" in str(of_identity)
     assert not [*SupportedChanges(DATABRICKS).check(plan, Policy())]

@@ -83,4 +83,4 @@ def test_rows_that_break_a_check_are_counted(project: PlanProject, command: str)
     project.declare(a="first", b="first", is_nullable=False)
     refused = project.run(command)
     assert refused.code == 3
-    assert "column id: it would become NOT NULL, and is NULL in 2 rows." in refused.stderr
+    assert "column id: it would become NOT NULL, but is NULL in 2 rows." in refused.stderr

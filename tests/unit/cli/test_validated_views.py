@@ -62,7 +62,7 @@ def project(tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.Monke
         ("", "its query is empty"),
         (" \n-- nothing\n;", "its query is empty"),
         ("SELECT 'id", "its query is no SQL: a string, a quoted name or a comment does not end"),
-        (f"SELECT (id {FROM}", "its query has a parenthesis without its other half"),
+        (f"SELECT (id {FROM}", "its query has an unmatched parenthesis"),
         (f"SELECT id {FROM}; SELECT 1", "its query is two statements: a semicolon separates them"),
         ("DELETE FROM a.b.c", "its query is not a SELECT: it begins with DELETE"),
         (f"CREATE VIEW a AS SELECT id {FROM}", "its query begins with CREATE, which the engine writes"),
@@ -70,10 +70,10 @@ def project(tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.Monke
         (f"WITH RECURSIVE t AS (SELECT 1 AS id) SELECT id {FROM}", "its query is recursive"),
         ("SELECT id FROM silver.orders", "its query reads silver.orders without a catalog"),
         ("SELECT id FROM ${catalgo}.silver.orders", "unknown variable 'catalgo'. Did you mean 'catalog'?"),
-        (f"SELECT ${{catalog}} AS id {FROM}", "its query contains ${, which Spark takes for a variable"),
+        (f"SELECT ${{catalog}} AS id {FROM}", "its query contains ${, which Spark reads as a variable"),
         (f"SELECT id, x AS ID {FROM}", "its query returns column 'id' twice"),
         (f"SELECT x {FROM}", "it documents column 'id', which its query does not return. Its columns are x."),
-        (f"SELECT *, id {FROM}", "its query returns column 'id' twice, with those that * stands for"),
+        (f"SELECT *, id {FROM}", "its query returns column 'id' twice, including those of *"),
         (
             f"SELECT\n  xx AS id {FROM}",
             "line 2 of views/revenue.sql names column 'xx', which dev.silver.orders does not have. "
@@ -131,7 +131,7 @@ def test_a_view_and_a_table_of_one_name_are_refused(project: Project) -> None:
     more = f'  - {{catalog: "${{catalog}}", schema: silver, name: Orders, query: "SELECT id {FROM}"}}\n'
     refused = project.validates(f"SELECT id {FROM}", MODELS + more)
     assert refused.code == ExitCode.REFUSED
-    assert "there is a table of this name: tables and views share their names" in refused.stderr
+    assert "a table has this name, and tables and views share a namespace" in refused.stderr
 
 
 def test_comments_of_columns_that_the_platform_takes_away_are_refused(project: Project) -> None:
@@ -145,8 +145,8 @@ def test_comments_of_columns_that_the_platform_takes_away_are_refused(project: P
 def test_doubts_are_notes_and_stay_with_an_unchanged_project(project: Project) -> None:
     note = (
         "note: conf/models/gold.yml:4: view dev.gold.revenue: its query returns every column of dev.silver.orders "
-        "by *: the view keeps the columns that dev.silver.orders has now, and fails when one of them is dropped "
-        "or renamed. Write the columns, or schema_mode: evolution\n"
+        "by *: the view keeps the current columns of dev.silver.orders, and fails after a column is dropped or "
+        "renamed. Write the columns, or schema_mode: evolution\n"
     )
     for _ in range(2):
         valid = project.validates(f"SELECT * {FROM}")

@@ -73,8 +73,8 @@ def test_a_streaming_table_is_its_pipeline_s(manages: list[str] | None) -> None:
     with pytest.raises(InvalidModelError) as refusal:
         statements(model, replace(THEIRS, relation=RelationKind.STREAMING_TABLE))
     assert str(refusal.value).partition(": ")[2] == (
-        "table dev.silver.orders: it is a streaming table, of which the engine manages comments and tags only. "
-        "Declare manages: [comments, tags], or one of the two."
+        "table dev.silver.orders: it is a streaming table, of which the engine manages only comments and tags. "
+        "Declare manages: [comments, tags], or one of them."
     )
 
 
@@ -138,7 +138,7 @@ def test_keys_checks_and_clustering_are_judged_by_the_columns_that_are_there() -
         + OWNED,
         f", column amount: check 'positive' reads columns that the table does not have: amount. {OWNED}",
         f", column a b: cannot be clustered by: its type is array<int>. {OWNED}",
-        f", column unit: its row filter takes it, and the table has no such column. {OWNED}",
+        f", column unit: its row filter uses it, but the table has no such column. {OWNED}",
         f", column id: its mask takes columns (region) that the table does not have. {OWNED}",
     ]
     assert list(partial_model_violations([CUSTOMERS], catalog_of([CUSTOMERS], misfit))) == []

@@ -120,9 +120,7 @@ def test_an_unfinished_rewrite_is_refused_where_a_mask_hides_the_history(is_decl
     record = Recorded.of(orders(ID, DAY), attempted=(MODEL,))
     state = replace(PLAIN, columns=(ID, DAY if is_declared else masked), partitioned_by=("day",))
     (reason,) = [text for text in refusals(state, model, record) if "not verified yet" in text]
-    assert reason.startswith(
-        "a run that did not finish has rewritten its rows, which are not verified yet, and "
-    )
+    assert reason.startswith("an unfinished run has rewritten its rows, which are not verified yet, and ")
     assert "mask" in reason
 
 

@@ -52,7 +52,7 @@ def observed(*views: View) -> CatalogState:
 def test_another_body_of_a_function_that_a_view_calls_needs_consent() -> None:
     models: list[Securable] = [ORDERS, replace(SHORT, body="left(v, 4)"), MAILS]
     (refusal,) = refusals(TablePlanner().plan(models, observed(MAILS)))
-    assert refusal == "its other body would change what readers see of view dev.silver.mails"
+    assert refusal == "its new body would change what readers see of view dev.silver.mails"
 
 
 def test_a_function_that_a_view_calls_is_not_dropped() -> None:
@@ -286,7 +286,7 @@ def test_a_bound_view_that_another_type_would_break_is_refused(
     former: Sequence[View], views: Sequence[View]
 ) -> None:
     (reason,) = refusals(widening(former, views))
-    assert reason == "its schema_mode is binding, and it fails once dev.silver.sales.id has another type"
+    assert reason == "its schema_mode is binding, so it fails after dev.silver.sales.id changes its type"
 
 
 @pytest.mark.parametrize(

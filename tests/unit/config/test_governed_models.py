@@ -357,11 +357,11 @@ def test_bad_keys_of_functions(project: Path, write: Write, key: str, message: s
         (a_policy(on="{schema: dev.a, table: dev.a.b}"), "policy p: a policy is on one catalog, one schema"),
         (
             a_policy(on="{schema: sales}"),
-            "conf/models/m.yml:3: policy p: 'sales' is not the whole name of a schema: write catalog.schema. ",
+            "conf/models/m.yml:3: policy p: 'sales' is not the full name of a schema: write catalog.schema. ",
         ),
         (
             a_policy(on='{table: "${sales}"}'),
-            "policy p on table ${sales}: 'dev.sales' is not the whole name of a table: write catalog.schema.table.",
+            "policy p on table ${sales}: 'dev.sales' is not the full name of a table: write catalog.schema.table.",
         ),
         (a_policy(to="hr"), "policy p: to: expected a list, got a string. Write [a, b]."),
         (a_policy(privileges="[SELECT]"), "policy p: the engine does not manage policies with privileges. "),

@@ -99,9 +99,7 @@ def test_surrogate_pairs_are_read_in_keys_and_keep_the_places_of_their_values() 
 )
 def test_halves_of_surrogate_pairs_are_refused_with_their_line(half: str) -> None:
     text = f'a: "\\ud83d\\ude00"\nb: "{half}"\n'
-    with pytest.raises(
-        ConfigError, match=r"^m\.yml:2: .* are halves of characters, which no text may contain"
-    ):
+    with pytest.raises(ConfigError, match=r"^m\.yml:2: .* are surrogates, which no string may contain"):
         parse_document(text, "m.yml")
 
 

@@ -441,7 +441,7 @@ def test_a_rename_to_the_former_name_of_another_column_cannot_be_declared(projec
     project.by_hand(f"ALTER TABLE {TABLE} RENAME COLUMN id TO amount")
     refused = project.run("drift --accept --yes")
     assert refused.code == 3
-    assert "renamed from amount, which the model declares as well" in refused.stderr
+    assert "renamed from amount, which the model also declares" in refused.stderr
 
 
 def created(column: str) -> str:

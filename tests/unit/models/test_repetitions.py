@@ -16,7 +16,7 @@ AMOUNT = Column("amount", "int")
 
 CASES: dict[str, tuple[dict[str, Any], str, str | None]] = {
     "columns": ({"columns": [ID, Column("ID", "int")]}, "the table has this column twice", "ID"),
-    "primary key": ({"primary_key": ["id", "ID"]}, "primary key columns (id) stand in it twice", "id"),
+    "primary key": ({"primary_key": ["id", "ID"]}, "primary key columns (id) appear in it twice", "id"),
     "foreign key": (
         {"foreign_keys": [ForeignKey(["amount", "Amount"], "customers")]},
         "foreign key (amount, Amount) names a column twice",
@@ -35,8 +35,8 @@ CASES: dict[str, tuple[dict[str, Any], str, str | None]] = {
         "constraint name 'known' is used twice",
         None,
     ),
-    "clustering": ({"cluster_by": ["id", "amount", "ID"]}, "stands in cluster_by twice", "ID"),
-    "partitions": ({"partitioned_by": ["amount", "amount"]}, "stands in partitioned_by twice", "amount"),
+    "clustering": ({"cluster_by": ["id", "amount", "ID"]}, "appears in cluster_by twice", "ID"),
+    "partitions": ({"partitioned_by": ["amount", "amount"]}, "appears in partitioned_by twice", "amount"),
 }
 
 

@@ -52,48 +52,51 @@ def column(**given: object) -> Column:
 
 
 WRONG: list[tuple[Callable[[], object], str]] = [
-    (lambda: Column(None, "int"), "name takes a text, not None"),
-    (lambda: Column(b"id", "int"), "name takes a text, not b'id'"),
-    (lambda: column(comment=None), "comment of 'id' takes a text, not None"),
+    (lambda: Column(None, "int"), "name takes a string, not None"),
+    (lambda: Column(b"id", "int"), "name takes a string, not b'id'"),
+    (lambda: column(comment=None), "comment of 'id' takes a string, not None"),
     (lambda: column(is_nullable="false"), "is_nullable of 'id' takes True or False, not 'false'"),
     (lambda: column(is_nullable=0), "is_nullable of 'id' takes True or False, not 0"),
     (lambda: column(is_nullable=NumpyBool()), "is_nullable of 'id' takes True or False, not np.True_"),
-    (lambda: column(default=0), "default of 'id' takes a text, not 0"),
-    (lambda: column(generated_as=True), "generated_as of 'id' takes a text, not True"),
+    (lambda: column(default=0), "default of 'id' takes a string, not 0"),
+    (lambda: column(generated_as=True), "generated_as of 'id' takes a string, not True"),
     (lambda: column(identity=True), "identity of 'id' takes None or Identity(…), not True"),
     (lambda: column(mask="hide"), "mask of 'id' takes None or ColumnMask(…), not 'hide'"),
-    (lambda: column(renamed_from=1), "renamed_from of 'id' takes a text, or a tuple or list of names, not 1"),
+    (
+        lambda: column(renamed_from=1),
+        "renamed_from of 'id' takes a string, or a tuple or list of names, not 1",
+    ),
     (
         lambda: column(renamed_fields={"a": 1}),
-        "renamed_fields['a'] of 'id' takes a text, or a tuple or list of names, not 1",
+        "renamed_fields['a'] of 'id' takes a string, or a tuple or list of names, not 1",
     ),
-    (lambda: column(tags=["pii"]), "tags takes a mapping of texts, not ['pii']"),
-    (lambda: column(tags={"pii": True}), "tags takes texts, and has True for 'pii': write 'true'"),
-    (lambda: Identity(start=1.5), "start takes a whole number, not 1.5"),
-    (lambda: Identity(step=True), "step takes a whole number, not True"),
+    (lambda: column(tags=["pii"]), "tags takes a mapping of strings, not ['pii']"),
+    (lambda: column(tags={"pii": True}), "tags takes strings, not True for 'pii': write 'true'"),
+    (lambda: Identity(start=1.5), "start takes an integer, not 1.5"),
+    (lambda: Identity(step=True), "step takes an integer, not True"),
     (lambda: Identity(always=None), "always takes True or False, not None"),
-    (lambda: CheckConstraint("c", 1), "expression of 'c' takes a text, not 1"),
-    (lambda: CheckConstraint(None, "a > 1"), "name takes a text, not None"),
-    (lambda: PrimaryKey(["id"], 1), "name takes a text, not 1"),
+    (lambda: CheckConstraint("c", 1), "expression of 'c' takes a string, not 1"),
+    (lambda: CheckConstraint(None, "a > 1"), "name takes a string, not None"),
+    (lambda: PrimaryKey(["id"], 1), "name takes a string, not 1"),
     (lambda: PrimaryKey(["id"], rely=1), "rely takes True or False, not 1"),
-    (lambda: PrimaryKey([Column("id", "int")]), "columns takes a text, not Column(name='id', "),
+    (lambda: PrimaryKey([Column("id", "int")]), "columns takes a string, not Column(name='id', "),
     (lambda: PrimaryKey({"id"}), "columns takes a tuple or list of names, not {'id'}"),
-    (lambda: ForeignKey(["id"], None), "references takes a text, not None"),
-    (lambda: ColumnMask(None), "function takes a text, not None"),
+    (lambda: ForeignKey(["id"], None), "references takes a string, not None"),
+    (lambda: ColumnMask(None), "function takes a string, not None"),
     (lambda: RowFilter("f", None), "columns takes a tuple or list of names, not None"),
-    (lambda: Table("dev", None, "orders", []), "schema_name of 'orders' takes a text, not None"),
+    (lambda: Table("dev", None, "orders", []), "schema_name of 'orders' takes a string, not None"),
     (lambda: table(columns=Column("id", "int")), "columns of 'orders' takes a list of Columns, not Column("),
     (lambda: table(columns=["id"]), "columns of 'orders' takes Columns, not 'id'"),
-    (lambda: table(comment=None), "comment of 'orders' takes a text, not None"),
+    (lambda: table(comment=None), "comment of 'orders' takes a string, not None"),
     (
         lambda: table(table_properties={"delta.appendOnly": True}),
-        "table_properties takes texts, and has True for 'delta.appendOnly': write 'true'",
+        "table_properties takes strings, not True for 'delta.appendOnly': write 'true'",
     ),
-    (lambda: table(table_properties={"a": None}), "table_properties takes texts, and has None for 'a'"),
-    (lambda: table(table_properties={1: "a"}), "table_properties takes a text, not 1"),
+    (lambda: table(table_properties={"a": None}), "table_properties takes strings, not None for 'a'"),
+    (lambda: table(table_properties={1: "a"}), "table_properties takes a string, not 1"),
     (
         lambda: table(default_table_properties=None),
-        "default_table_properties takes a mapping of texts, not None",
+        "default_table_properties takes a mapping of strings, not None",
     ),
     (lambda: table(primary_key=True), "primary_key takes a tuple or list of names, not True"),
     (
@@ -106,24 +109,24 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     ),
     (lambda: table(cluster_by={"id"}), "cluster_by takes a tuple or list of names, not {'id'}"),
     (lambda: table(clusters_automatically=1), "clusters_automatically takes True or False, not 1"),
-    (lambda: table(partitioned_by=[1]), "partitioned_by takes a text, not 1"),
-    (lambda: table(tags=None), "tags takes a mapping of texts, not None"),
+    (lambda: table(partitioned_by=[1]), "partitioned_by takes a string, not 1"),
+    (lambda: table(tags=None), "tags takes a mapping of strings, not None"),
     (lambda: table(row_filter="f"), "row_filter of 'orders' takes None or RowFilter(…), not 'f'"),
-    (lambda: table(owner=7), "owner of 'orders' takes a text, not 7"),
+    (lambda: table(owner=7), "owner of 'orders' takes a string, not 7"),
     (lambda: table(grants=["SELECT"]), "grants takes a mapping of privileges by principal, not ['SELECT']"),
     (lambda: table(grants={"a": "SELECT"}), "grants takes a tuple or list of names, not the string 'SELECT'"),
-    (lambda: table(grants={None: ["SELECT"]}), "grants takes a text, not None"),
-    (lambda: table(grants={"a": [None]}), "grants takes a text, not None"),
-    (lambda: table(location=1), "location of 'orders' takes a text, not 1"),
+    (lambda: table(grants={None: ["SELECT"]}), "grants takes a string, not None"),
+    (lambda: table(grants={"a": [None]}), "grants takes a string, not None"),
+    (lambda: table(location=1), "location of 'orders' takes a string, not 1"),
     (
         lambda: table(renamed_from=1),
-        "renamed_from of 'orders' takes a text, or a tuple or list of names, not 1",
+        "renamed_from of 'orders' takes a string, or a tuple or list of names, not 1",
     ),
     (lambda: table(manages="tags"), "manages takes a tuple or list of parts, not the string 'tags'"),
-    (lambda: table(manages=[1]), "manages takes a text, not 1"),
-    (lambda: Schema("dev", "silver", 1), "comment of 'silver' takes a text, not 1"),
-    (lambda: Schema(None, "silver"), "catalog_name of 'silver' takes a text, not None"),
-    (lambda: Schema("dev", "silver", owner=1), "owner of 'silver' takes a text, not 1"),
+    (lambda: table(manages=[1]), "manages takes a string, not 1"),
+    (lambda: Schema("dev", "silver", 1), "comment of 'silver' takes a string, not 1"),
+    (lambda: Schema(None, "silver"), "catalog_name of 'silver' takes a string, not None"),
+    (lambda: Schema("dev", "silver", owner=1), "owner of 'silver' takes a string, not 1"),
 ]
 
 
@@ -145,15 +148,15 @@ def test_an_unknown_part_is_refused_with_those_that_there_are() -> None:
 HALVES: list[tuple[Callable[[], object], str]] = [
     (
         lambda: Column("i\ud83d", "int"),
-        r"name has half a character (\ud800 to \udfff), which no text may have: ",
+        r"name contains a surrogate (\ud800 to \udfff), which no string may contain: ",
     ),
-    (lambda: column(comment="\udfff"), "comment of 'id' has half a character "),
-    (lambda: column(tags={"pii": "\ud800"}), "tags has half a character "),
-    (lambda: table(table_properties={"\ud800": ""}), "table_properties has half a character "),
-    (lambda: table(cluster_by=["\ud800"]), "cluster_by has half a character "),
-    (lambda: table(owner="\ud800"), "owner of 'orders' has half a character "),
-    (lambda: table(grants={"\ud800": ["SELECT"]}), "grants has half a character "),
-    (lambda: Schema("dev", "silver", "\ud800"), "comment of 'silver' has half a character "),
+    (lambda: column(comment="\udfff"), "comment of 'id' contains a surrogate "),
+    (lambda: column(tags={"pii": "\ud800"}), "tags contains a surrogate "),
+    (lambda: table(table_properties={"\ud800": ""}), "table_properties contains a surrogate "),
+    (lambda: table(cluster_by=["\ud800"]), "cluster_by contains a surrogate "),
+    (lambda: table(owner="\ud800"), "owner of 'orders' contains a surrogate "),
+    (lambda: table(grants={"\ud800": ["SELECT"]}), "grants contains a surrogate "),
+    (lambda: Schema("dev", "silver", "\ud800"), "comment of 'silver' contains a surrogate "),
 ]
 
 
@@ -174,7 +177,7 @@ def test_half_a_character_is_refused_where_it_is_declared(make: Callable[[], obj
     ids=["name", "comment", "canonical"],
 )
 def test_half_a_character_inside_a_type_is_refused_with_table_and_column(inside: DataType | str) -> None:
-    with pytest.raises(InvalidModelError, match="half a character") as caught:
+    with pytest.raises(InvalidModelError, match="contains a surrogate") as caught:
         table(columns=[Column("address", inside)])
     assert (caught.value.table, caught.value.column) == ("dev.silver.orders", "address")
 

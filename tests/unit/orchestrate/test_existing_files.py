@@ -110,7 +110,7 @@ def test_files_that_differ_from_the_model_are_refused(
     assert f"a Delta table lies at its location {LOCATION}, and it differs: " in refusal
     assert difference in refusal
     assert (
-        "Declare the table as it is there, and change it with a later sync. Or move the files away."
+        "Declare the table as it exists there, and change it with a later sync. Or move the files away."
         in refusal
     )
 

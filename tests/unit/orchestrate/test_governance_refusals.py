@@ -112,7 +112,9 @@ def test_a_mask_becomes_a_policy_when_the_tags_are_there(project: CatalogProject
     tagged = f"mask: {MASK}, tags: {{pii: email}}"
     declare(project, table(), functions=function(), policies=policy())
     message = refused(project, "sync --yes --allow drop_column_mask")
-    assert "policies see its tags after some minutes, and the mask of mail would change at once" in message
+    assert (
+        "policies see its tags after some minutes, and the mask of mail would change immediately" in message
+    )
     declare(project, table(tagged), functions=function(), policies=policy())
     project.sync()
     declare(project, table(), functions=function(), policies=policy())
@@ -127,7 +129,7 @@ def test_a_policy_is_dropped_with_consent(project: CatalogProject) -> None:
     declare(project, tagged, functions=function())
     message = refused(project)
     assert (
-        "it is not declared any more, and would be dropped, and its principals would see what it hides"
+        "it is no longer declared, and would be dropped, and its principals would see what it hides"
         in message
     )
     assert "--allow drop_policy:schema.dev.silver.mask_pii for one run" in message
@@ -154,7 +156,7 @@ def test_a_policy_that_hides_less_needs_consent(project: CatalogProject) -> None
     assert "no longer hides anything from hr" in project.run("plan").stdout
     project.sync("--allow change_protection:schema.dev.silver.mask_pii")
     change(**{"except": "[hr]", "when": "has_tag('open')"})
-    assert "its other when may show its principals more" in refused(project)
+    assert "its other when may show more to its principals" in refused(project)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_a_policy_that_hides_less_needs_consent(project: CatalogProject) -> None
         ({"on": "{table: dev.silver.nowhere}"}, "no model declares table dev.silver.nowhere"),
         ({"on": "{catalog: dev}"}, "policy.policies_on does not name catalog dev"),
         ({"to": '["a\\nb"]'}, "a principal that it names, 'a\\nb', has a character that is not allowed"),
-        ({"mask": "{function: governance.mask_email, column: mail}"}, "is not the whole name of a function"),
+        ({"mask": "{function: governance.mask_email, column: mail}"}, "is not the full name of a function"),
     ],
 )
 def test_policies_are_refused_before_anything_is_read(
@@ -198,7 +200,7 @@ def test_a_selected_function_is_known_to_be_used_by_policies(project: CatalogPro
     project.sync("--allow drop_column_mask")
     declare(project, table(), functions=function(body="lower(email)"), policies=policy())
     message = refused(project, f"sync --yes {selection}")
-    assert f"function {MASK}: its other body would change what readers see of " in message
+    assert f"function {MASK}: its new body would change what readers see of " in message
     assert "policy mask_pii on schema dev.silver" in message
     project.sync(f"--allow change_protection {selection}")
     assert project.run("plan --detailed-exitcode").code == 0
@@ -209,8 +211,7 @@ def test_a_selected_function_is_known_to_be_used_by_masks(project: CatalogProjec
     declare(project, table(f"mask: {MASK}"), functions=function(body="lower(email)"))
     message = refused(project, f"sync --yes {selection}")
     assert (
-        f"function {MASK}: its other body would change what readers see of dev.silver.orders.mail. "
-        in message
+        f"function {MASK}: its new body would change what readers see of dev.silver.orders.mail. " in message
     )
     project.sync(f"--allow change_protection {selection}")
 
@@ -222,7 +223,9 @@ def test_policies_see_new_tags_of_a_selected_table_too_late(project: CatalogProj
     granted = f"{table()}, grants: {{hr: [SELECT]}}"
     declare(project, granted, functions=function(), policies=policy())
     message = refused(project, f"sync --yes {selection}")
-    assert "policies see its tags after some minutes, and the grants to hr would change at once" in message
+    assert (
+        "policies see its tags after some minutes, and the grants to hr would change immediately" in message
+    )
 
 
 def test_a_selection_does_not_judge_the_scopes_of_policies(project: CatalogProject) -> None:

@@ -22,7 +22,8 @@ def test_only_owned_tables_may_be_declared(project: CatalogProject) -> None:
     refused = project.run("validate")
     assert refused.code == 3
     assert refused.stderr == (
-        "refused: conf/models/tables.yml:3: table dev.silver.team_b_orders: it is not this project's, which owns "
+        "refused: conf/models/tables.yml:3: table dev.silver.team_b_orders: it belongs to another project: this "
+        "project owns "
         "silver.team_a_*. Declare it in its own project, or add it to owns.\n"
         "more: delta-engine explain invalid-model\n"
     )

@@ -199,7 +199,7 @@ def test_a_key_is_checked_against_another_projects_table(
     [
         ([CUSTOMERS], "primary key pk_dev_silver_customers__id would be dropped"),
         ([KEYED_CUSTOMERS.replace("type: int", "type: bigint")], "its type would change"),
-        ([], "it is not declared any more and would be dropped"),
+        ([], "it is no longer declared and would be dropped"),
     ],
     ids=["primary key", "type", "table"],
 )

@@ -159,8 +159,8 @@ def test_a_created_table_is_dropped_with_consent(project: CatalogProject) -> Non
     refused = project.run("undo --yes")
     assert refused.code == 3
     assert (
-        "refused: table dev.silver.orders: the undone run created it, and would be dropped with its 0 rows. Undo other "
-        "tables alone (-t), or allow it: --allow drop_table:dev.silver.orders for one run" in refused.stderr
+        "refused: table dev.silver.orders: the undone run created it, and would be dropped with its 0 rows. Undo only "
+        "other tables (-t), or allow it: --allow drop_table:dev.silver.orders for one run" in refused.stderr
     )
     assert ran(project, "undo --yes --allow drop_table") == ["DROP TABLE `dev`.`silver`.`orders`"]
     assert not project.catalog.tables

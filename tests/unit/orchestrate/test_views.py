@@ -229,7 +229,7 @@ def test_a_wider_type_under_a_bound_view_is_refused(project: CatalogProject, que
     assert refused.code == 3, refused.stdout
     message = " ".join(refused.stderr.split())
     assert (
-        f"view {VIEW}: its schema_mode is binding, and it fails once dev.silver.orders.amount has" in message
+        f"view {VIEW}: its schema_mode is binding, so it fails after dev.silver.orders.amount has" in message
     )
     assert "Write schema_mode: type evolution" in message
     declare(project, Models(query=query))

@@ -56,38 +56,38 @@ def test_meaning_does(expression: str, other: str) -> None:
     [
         ("a > 0 AND exists(b, x -> x > 1)", None),
         ("greatest(a, b) > 1", None),
-        ("a > 0) or (1 = 1", "is no SQL expression"),
-        ("a > 0; drop table t", "is no SQL expression"),
-        ("", "is no SQL expression"),
-        ("a > 0 -- really", "holds a comment"),
-        ("a in (select 1)", "holds a subquery"),
-        ("exists (select 1 from t)", "holds a subquery"),
-        ("sum(a) > 1", "looks at more than one row"),
-        ("sum(a) over (partition by b) > 1", "looks at more than one row"),
-        ("rank() > 1", "looks at more than one row"),
-        ("any(a)", "looks at more than one row"),
+        ("a > 0) or (1 = 1", "is not a SQL expression"),
+        ("a > 0; drop table t", "is not a SQL expression"),
+        ("", "is not a SQL expression"),
+        ("a > 0 -- really", "contains a comment"),
+        ("a in (select 1)", "contains a subquery"),
+        ("exists (select 1 from t)", "contains a subquery"),
+        ("sum(a) > 1", "reads more than one row"),
+        ("sum(a) over (partition by b) > 1", "reads more than one row"),
+        ("rank() > 1", "reads more than one row"),
+        ("any(a)", "reads more than one row"),
         ("a LIKE ANY ('x', 'y')", None),
-        ("try_sum(a) > 1", "looks at more than one row"),
-        ("count(*) > 1", "looks at more than one row"),
-        ("explode(a) > 1", "makes several rows of one"),
-        ("stack(1, a) > 1", "makes several rows of one"),
-        ("a > :x", "holds a parameter"),
-        ("a > ?", "holds a parameter"),
-        ("{x} > 1", "holds a parameter"),
+        ("try_sum(a) > 1", "reads more than one row"),
+        ("count(*) > 1", "reads more than one row"),
+        ("explode(a) > 1", "returns several rows for one row"),
+        ("stack(1, a) > 1", "returns several rows for one row"),
+        ("a > :x", "contains a parameter"),
+        ("a > ?", "contains a parameter"),
+        ("{x} > 1", "contains a parameter"),
         ("*", "holds a *"),
         ("struct(t.*) IS NULL", "holds a *"),
-        ("1;2", "is no SQL expression"),
-        ("a > 0;", "is no SQL expression"),
-        ("if > 1", "is no SQL expression"),
-        ("rand() > 0.5", "gives another value each time"),
-        ("uuid() <> a", "gives another value each time"),
+        ("1;2", "is not a SQL expression"),
+        ("a > 0;", "is not a SQL expression"),
+        ("if > 1", "is not a SQL expression"),
+        ("rand() > 0.5", "returns another value each time"),
+        ("uuid() <> a", "returns another value each time"),
         ("current_date() > a", None),
-        ("1", "is no condition"),
-        ("(a + 1)", "is no condition"),
-        ("null", "is no condition"),
+        ("1", "is not a condition"),
+        ("(a + 1)", "is not a condition"),
+        ("null", "is not a condition"),
         ("a", None),
         ("a > '${x}'", None),
-        ("a > `${x}`", "holds ${ outside a string, which Spark takes for a variable"),
+        ("a > `${x}`", "contains ${ outside a string, which Spark reads as a variable"),
     ],
 )
 def test_conditions_are_about_one_row(expression: str, problem: str | None) -> None:
@@ -96,12 +96,12 @@ def test_conditions_are_about_one_row(expression: str, problem: str | None) -> N
 
 def test_values_may_be_anything_that_one_row_gives() -> None:
     assert expression_problem("a + 1") is None
-    assert expression_problem("uuid()") == "gives another value each time"
+    assert expression_problem("uuid()") == "returns another value each time"
     assert expression_problem("current_timestamp()") is None
     assert generation_problem("a + 1") is None
-    assert generation_problem("max(a)") == "looks at more than one row"
+    assert generation_problem("max(a)") == "reads more than one row"
     for now in ("current_timestamp()", "now()", "current_user", "session_user() = a", "current_timezone()"):
-        assert generation_problem(now) == "depends on when it is computed, or for whom"
+        assert generation_problem(now) == "depends on the time or the user of the query"
 
 
 def test_columns_are_found_by_their_first_name() -> None:

@@ -86,14 +86,14 @@ def test_a_python_body_keeps_its_indentation_and_inner_lines() -> None:
         (" \n", "its body is empty"),
         ("'" + "a" * MAX_BODY_BYTES + "'", "its body is larger than 1 MiB"),
         ("email\0", "its body contains a NUL character"),
-        ("email -- ${x}", "its body contains ${, which Spark takes for a variable"),
+        ("email -- ${x}", "its body contains ${, which Spark reads as a variable"),
         ("RETURN email", "its body begins with RETURN, which the engine writes"),
         ("email;", "its body contains a semicolon"),
         ("email; DROP TABLE t", "its body contains a semicolon"),
-        ("upper(email", "its body has a parenthesis without its other half"),
-        ("email) RETURN (1", "its body has a parenthesis without its other half"),
-        ("'email", "its body is no SQL: a string, a quoted name or a comment does not end"),
-        ("email /* note", "its body is no SQL: a string, a quoted name or a comment does not end"),
+        ("upper(email", "its body has an unmatched parenthesis"),
+        ("email) RETURN (1", "its body has an unmatched parenthesis"),
+        ("'email", "its body is not SQL: a string, a quoted name or a comment does not end"),
+        ("email /* note", "its body is not SQL: a string, a quoted name or a comment does not end"),
     ],
 )
 def test_what_no_platform_runs_is_a_problem(body: str, problem: str | None) -> None:
@@ -108,7 +108,7 @@ def test_what_no_platform_runs_is_a_problem(body: str, problem: str | None) -> N
         ("return email", None),
         ("return email; x = (", None),
         ("return '$$'", None),
-        ("return f'${email}'", "its body contains ${, which Spark takes for a variable"),
+        ("return f'${email}'", "its body contains ${, which Spark reads as a variable"),
         ("\n\n", "its body is empty"),
     ],
 )
@@ -127,7 +127,7 @@ def test_problems_of_python_bodies(body: str, problem: str | None) -> None:
         (sql_function("DROP TABLE t"), "sqlglot does not read its body as SQL"),
         (python_function("def f(x):\n    return x\nreturn f(email)"), None),
         (python_function("    x = 1\n    return x"), None),
-        (python_function("return email +"), "its body is no Python in line 1: invalid syntax"),
+        (python_function("return email +"), "its body is not valid Python in line 1: invalid syntax"),
         (python_function("x = email"), "its body returns nothing: write return"),
     ],
 )

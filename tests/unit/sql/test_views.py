@@ -184,7 +184,7 @@ def test_queries_without_a_problem(query: str) -> None:
     [
         ("SELECT id FROM dev.silver.orders", None),
         ("SELECT o.id, * FROM dev.silver.orders AS o", None),
-        ("SELECT id + 1 FROM dev.silver.orders", "column id + 1 has no name"),
+        ("SELECT id + 1 FROM dev.silver.orders", "column id + 1 lacks a name"),
         ("SELECT SELECT FROM", "sqlglot does not read its query"),
     ],
 )

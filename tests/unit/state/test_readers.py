@@ -234,7 +234,7 @@ def test_a_broken_stored_key_is_an_error(properties: dict[str, str], message: st
 
 
 def test_a_column_with_half_a_character_is_refused_by_name() -> None:
-    with pytest.raises(CatalogReadError, match="half a character") as refused:
+    with pytest.raises(CatalogReadError, match="a surrogate") as refused:
         readable_column(ORDERS, "a", parse_data_type("int"), is_nullable=True, comment="\ud83c")
     assert (refused.value.table, refused.value.column) == (str(ORDERS), "a")
 
@@ -261,8 +261,8 @@ def test_tables_that_cannot_be_addressed_are_left_out_by_name() -> None:
     assert [str(name) for name in tables.existing] == ["dev.silver.ORDERS", "dev.silver.both"]
     assert [str(name) for name in tables.others] == ["dev.silver.other"]
     assert [str(refusal) for refusal in tables.refusals] == [
-        "table dev.silver.mixed: it exists as 'Mixed', and tables are addressed in lower case. Rename it, "
-        "or leave it to the tool that made it."
+        "table dev.silver.mixed: it exists as 'Mixed', and tables are addressed in lower case. Rename the "
+        "column, or remove it to the tool that made it."
     ]
 
 

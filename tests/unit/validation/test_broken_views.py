@@ -39,7 +39,7 @@ def test_what_a_view_reads(query: str, expected: list[LostRead]) -> None:
 
 @pytest.mark.parametrize("query", ["", "SELECT FROM WHERE", "DROP TABLE orders", "SELECT (" * 500])
 def test_what_is_no_query(query: str) -> None:
-    with pytest.raises(ValueError, match=r"it is no query|sqlglot does not read it"):
+    with pytest.raises(ValueError, match=r"it is not a query|sqlglot does not read it"):
         lost_reads(query, HOME, {OLD}, {ORDERS: {"note"}})
 
 
@@ -71,7 +71,7 @@ def test_the_plan_names_the_views_that_it_breaks(project: CatalogProject) -> Non
         in shown
     )
     assert "view dev.silver.broken may break: " in shown
-    assert "1 view of the same schemas may break, too: you may not see their definitions" in shown
+    assert "1 view of the same schemas may break, too: you may not read their definitions" in shown
     assert "dev.silver.ids" not in shown
     assert len([sql for sql in project.catalog.questions if "information_schema.views" in sql]) == 1
 

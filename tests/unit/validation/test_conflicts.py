@@ -55,8 +55,8 @@ def test_a_check_beside_protection_is_refused_where_the_model_declares_only_one(
     model: Table, observed: TableState, what: str, statement: str
 ) -> None:
     assert refusal(model, observed) == (
-        f"it would have check positive and {what}, and Databricks refuses the two together. Remove the one that "
-        f"the model declares, or drop the other one first: ALTER TABLE `dev`.`silver`.`orders` {statement}."
+        f"it would have check positive and {what}, and Databricks refuses the two together. Remove the part that "
+        f"the model declares, or drop the other part first: ALTER TABLE `dev`.`silver`.`orders` {statement}."
     )
 
 

@@ -107,7 +107,7 @@ def test_the_plan_says_it() -> None:
             10**9,
             "1.0 GB would be rewritten in 1 table, and policy.max_rewrite_bytes is 1,000 MB",
         ),
-        (10**9, None, "its files would be rewritten, and their size is not known"),
+        (10**9, None, "its files would be rewritten, and their size is unknown"),
     ],
 )
 def test_a_limit(limit: int | None, size: int | None, reason: str | None) -> None:

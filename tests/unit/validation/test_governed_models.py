@@ -68,7 +68,7 @@ def test_a_good_function_has_no_problems() -> None:
         ({"body": "RETURN email"}, "its body begins with RETURN, which the engine writes"),
         (
             {"parameters": [MAIL, Parameter("EMAIL", "int")]},
-            "it has parameter 'email' twice (names compare without case)",
+            "it has parameter 'email' twice (names ignore case)",
         ),
         (
             {"parameters": [Parameter("a\nb", "int")]},
@@ -76,7 +76,7 @@ def test_a_good_function_has_no_problems() -> None:
         ),
         (
             {"parameters": [Parameter("a", "int", default="(SELECT 1)")]},
-            "the default of its parameter a holds a subquery",
+            "the default of its parameter a contains a subquery",
         ),
         (
             {"parameters": [MAIL, Parameter("a", "string", default="email || 'x'")]},
@@ -84,10 +84,10 @@ def test_a_good_function_has_no_problems() -> None:
         ),
         (
             {"parameters": [Parameter("a", "int", default="1"), MAIL]},
-            "its parameter a has a default, and email after it has none",
+            "its parameter a has a default, but the later email does not",
         ),
         ({"tags": {"a.b": "c"}}, "tag key 'a.b' has a character that is not allowed here: '.'"),
-        ({"grants": {"hr": ["SELECT"]}}, "it grants SELECT to 'hr', which cannot be granted there"),
+        ({"grants": {"hr": ["SELECT"]}}, "it grants SELECT to 'hr', which does not apply there"),
         ({"owner": " "}, "its owner has no name"),
     ],
 )  # fmt: skip
@@ -134,19 +134,19 @@ def masked(function_name: str = "dev.governance.mask_email", *using: str, kind: 
         (
             masked(),
             {"parameters": [MAIL, Parameter("r", "string")]},
-            "its mask {} gets 1 argument and takes 2",
+            "its mask {} gets 1 argument but takes 2",
         ),
         (
             masked("dev.governance.mask_email", "region"),
             {"parameters": [Parameter("a", "string", default="'x'")]},
-            "its mask {} gets 2 arguments and takes 0 to 1",
+            "its mask {} gets 2 arguments but takes 0 to 1",
         ),
-        (masked(kind="int"), {}, "its mask {} takes string as email, and gets int"),
+        (masked(kind="int"), {}, "its mask {} takes string as email, but gets int"),
         (masked(), {"returns": "int"}, "its mask {} takes string and returns int"),
         (
             masked(),
             {"language": "python", "body": "return email"},
-            "its mask {} is a Python function, and Databricks takes only SQL functions there",
+            "its mask {} is a Python function, and Databricks accepts only SQL functions there",
         ),
         (
             table(Column("r", "string"), row_filter=RowFilter("dev.governance.mask_email", ["R"])),
@@ -156,7 +156,7 @@ def masked(function_name: str = "dev.governance.mask_email", *using: str, kind: 
         (
             table(Column("r", "int"), row_filter=RowFilter("dev.governance.mask_email", ["r"])),
             {"returns": "boolean"},
-            "its row filter {} takes string as email, and gets int",
+            "its row filter {} takes string as email, but gets int",
         ),
     ],
 )
@@ -211,22 +211,22 @@ FILTER = PolicyFilter("dev.governance.mine")
         ({"protection": FILTER, "match": {}}, None),
         ({"protection": PolicyMask("dev.g.f", "MAIL", ["mail", "'DE'", "3"])}, None),
         ({"name": "a b"}, "its name 'a b' has a character that is not allowed here: ' '"),
-        ({"protection": PolicyMask("g.f", "mail")}, "its function: 'g.f' is not the whole name of a function"),
+        ({"protection": PolicyMask("g.f", "mail")}, "its function: 'g.f' is not the full name of a function"),
         ({"to": []}, "it applies to no principal"),
         ({"to": [" "]}, "a principal that it names has no name"),
         ({"to": ["hr"], "excepted": ["HR"]}, "it names 'hr' twice"),
-        ({"to": [f"g{n}" for n in range(21)]}, "it names 21 principals, and a policy takes 20"),
+        ({"to": [f"g{n}" for n in range(21)]}, "it names 21 principals, but a policy allows 20"),
         (
             {"match": {"mail": "has_tag('a')", "b": "has_tag('a')", "c": "has_tag('a')", "d": "has_tag('a')"}},
-            "it matches 4 columns, and a policy takes 3",
+            "it matches 4 columns, but a policy allows 3",
         ),
         ({"match": {"mail": "has_tag('a')", "MAIL": "has_tag('b')"}}, "it matches 'mail' twice"),
         (
             {"when": "is_member('x')"},
-            "when: \"is_member('x')\" holds something besides has_tag, has_tag_value, AND, OR and NOT",
+            "when: \"is_member('x')\" contains something other than has_tag, has_tag_value, AND, OR and NOT",
         ),
-        ({"match": {"mail": "has_tag("}}, "match.mail: 'has_tag(' is no SQL condition"),
-        ({"match": {"other": "has_tag('a')"}}, "it masks 'mail', which match does not have"),
+        ({"match": {"mail": "has_tag("}}, "match.mail: 'has_tag(' is not a SQL condition"),
+        ({"match": {"other": "has_tag('a')"}}, "it masks 'mail', which match does not define"),
         (
             {"protection": PolicyMask("dev.g.f", "mail", ["region"])},
             "it passes 'region', which is neither in match nor a constant",
@@ -247,7 +247,7 @@ def test_a_scope_takes_a_number_of_policies() -> None:
     policies += [policy(f"p{number}") for number in range(100)]
     ((first, problem),) = too_many_policies(policies)
     assert first.name == "p0"
-    assert problem.reason == "it is one of 51 policies on table dev.sales.orders, which takes 50"
+    assert problem.reason == "it is one of 51 policies on table dev.sales.orders, which allows 50"
     assert list(too_many_policies(policies[1:])) == []
 
 
@@ -263,8 +263,8 @@ def test_a_scope_takes_a_number_of_policies_with_those_of_others() -> None:
     created = Create(policy("new", scope=on_table))
     (refusal,) = crowded_scopes(TablePlan((created,)), observed)
     assert str(refusal) == (
-        "functions.yml:1: policy new on table dev.sales.orders: table dev.sales.orders would have 51 policies, and it "
-        "takes 50. Drop others first, or define it on another level."
+        "functions.yml:1: policy new on table dev.sales.orders: table dev.sales.orders would have 51 policies, but it "
+        "allows 50. Drop other policies first, or define this policy on another level."
     )
     assert [*crowded_scopes(TablePlan((created, Drop(names[0]))), observed)] == []
 
@@ -302,8 +302,8 @@ OTHER = PolicyMask("dev.governance.stars", "mail")
 def test_two_different_masks_that_meet_are_refused() -> None:
     assert meeting(TAGGED, policy("a"), policy("b")) == []
     assert meeting(TAGGED, policy("a"), policy("b", protection=OTHER)) == [
-        "policy a on schema dev.sales and policy b on schema dev.sales mask it by different functions or arguments: "
-        "Databricks refuses every query"
+        "policy a on schema dev.sales and policy b on schema dev.sales mask it with different functions or arguments, "
+        "so Databricks refuses every query"
     ]
     constant = PolicyMask("dev.governance.mask_email", "mail", ["'x'"])
     assert len(meeting(TAGGED, policy("a"), policy("b", protection=constant))) == 1
@@ -318,8 +318,8 @@ def test_a_mask_of_the_table_meets_policies() -> None:
     model = table(Column("Mail", "string", tags=PII, mask=mask))
     assert meeting(model, policy()) == []
     assert meeting(model, policy(protection=OTHER)) == [
-        "its own mask and policy mask_pii on schema dev.sales mask it by different functions or arguments: "
-        "Databricks refuses every query"
+        "its own mask and policy mask_pii on schema dev.sales mask it with different functions or arguments, "
+        "so Databricks refuses every query"
     ]
 
 
@@ -327,8 +327,8 @@ def test_two_different_filters_that_meet_are_refused() -> None:
     model = table(Column("r", "string"), row_filter=RowFilter("dev.governance.mine", ["r"]))
     found = meeting(model, policy(protection=FILTER, match={}))
     assert found == [
-        "its own row filter and policy mask_pii on schema dev.sales filter its rows by different functions or "
-        "arguments: Databricks refuses every query"
+        "its own row filter and policy mask_pii on schema dev.sales filter its rows with different functions "
+        "or arguments, so Databricks refuses every query"
     ]
     same = PolicyFilter("dev.governance.mine", ["c"])
     tagged = table(Column("r", "string", tags={"r": ""}), row_filter=model.row_filter)
@@ -342,8 +342,8 @@ def test_arguments_of_policies_are_single_unmasked_columns() -> None:
     ]
     passes = policy("rows", protection=PolicyFilter("dev.g.f", ["c"]), match={"c": "has_tag('pii')"})
     assert reasons(argument_problems(TAGGED, [policy(), passes], {})) == [
-        "policy rows on schema dev.sales passes it to its function, and policy mask_pii on schema dev.sales masks it: "
-        "Databricks refuses every query"
+        "policy rows on schema dev.sales passes it to its function, and policy mask_pii on schema dev.sales masks it, "
+        "so Databricks refuses every query"
     ]
     assert reasons(argument_problems(TAGGED, [passes], {})) == []
 
@@ -354,7 +354,7 @@ def test_arguments_of_policies_are_single_unmasked_columns() -> None:
         ({}, None),
         (
             {"parameters": [Parameter("a", "int")]},
-            "policy {}: dev.governance.mask_email takes int as a, and gets string",
+            "policy {}: dev.governance.mask_email takes int as a, but gets string",
         ),
         ({"returns": "int"}, "policy {}: dev.governance.mask_email takes string and returns int"),
     ],

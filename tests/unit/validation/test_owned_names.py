@@ -27,7 +27,7 @@ def test_a_project_declares_its_own_tables() -> None:
 
 def test_a_table_of_another_project_is_refused() -> None:
     (refusal,) = OwnedTables(OWNS).check([table("silver", "team_b_orders")])
-    assert refusal.reason == "it is not this project's, which owns silver.team_a_*, gold.*"
+    assert refusal.reason == "it belongs to another project: this project owns silver.team_a_*, gold.*"
 
 
 def test_a_rename_takes_no_table_of_another_project() -> None:
@@ -51,7 +51,7 @@ def test_keys_to_undeclared_tables_of_the_project_name_columns(key: ForeignKey, 
     messages = [f"{refusal.reason}. {refusal.way_out}" for refusal in OwnedParents(OWNS).check([model])]
     assert messages == is_refused * [
         "foreign key (id) references dev.silver.team_a_customers, which is not declared. Declare that table with its "
-        "primary key, name referenced_columns, or, if the table is another project's, leave it out of owns."
+        "primary key, name referenced_columns, or, if the table belongs to another project, remove it from owns."
     ]
 
 

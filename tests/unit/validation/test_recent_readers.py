@@ -12,7 +12,7 @@ from tests.projects.catalog_project import CatalogProject
 
 NOW = datetime.now(timezone.utc)
 COLUMNS = "columns: [{name: id, type: int}, {name: Note, type: string}]"
-EVIDENCE = "is evidence and no proof: it records only a part of all reads"
+EVIDENCE = "is evidence, not proof: it records only some reads"
 
 
 def read(days: int, column: str = "Note", **others: str) -> LineageEvent:
@@ -88,7 +88,7 @@ def test_lineage_that_may_not_be_read_is_one_note(project: CatalogProject) -> No
     project.catalog.lineage = None
     done = project.run("plan --allow drop_column")
     assert done.code == 0
-    assert done.stderr.count("recent readers are not known, because lineage cannot be read: ") == 1
+    assert done.stderr.count("recent readers are unknown, because lineage cannot be read: ") == 1
 
 
 def test_a_plan_that_drops_nothing_asks_nothing(project: CatalogProject) -> None:

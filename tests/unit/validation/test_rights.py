@@ -226,7 +226,7 @@ def test_a_question_that_is_refused_is_said_once(catalog: Catalog) -> None:
     observed = catalog.fake.snapshot([KEYED])
     plan = TablePlanner().plan([KEYED], observed, {})
     assert list(rights_warnings(Refusing(catalog), plan, observed)) == [
-        "the rights that this plan needs cannot be compared with yours: no such function"
+        "the rights that this plan needs cannot be compared with your rights: no such function"
     ]
 
 

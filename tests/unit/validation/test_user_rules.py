@@ -147,7 +147,8 @@ def test_what_a_platform_refuses_is_refused_with_its_reason() -> None:
     assert all(isinstance(refusal, InvalidModelError) for refusal in refusals)
     assert str(refusals[-1]).endswith(
         "table dev.silver.orders, column mail: column masks cannot be declared for the backend oss: only Unity "
-        "Catalog on Databricks has them. Leave it out of the model, or out of this environment: backend.leave_out: "
+        "Catalog on Databricks has them. Remove it from the model, or exclude it from this environment: "
+        "backend.leave_out: "
         "[column_masks]."
     )
     assert list(SupportedFeatures(DATABRICKS).check([EVERYTHING])) == []
@@ -157,7 +158,7 @@ def test_values_of_properties_that_a_platform_refuses() -> None:
     model = orders(properties={"delta.isolationLevel": "WriteSerializable", "delta.APPENDONLY": "true"})
     (refusal,) = SupportedFeatures(OPEN_SOURCE).check([model])
     assert str(refusal).endswith(
-        "property 'delta.isolationLevel' is 'WriteSerializable', which the backend oss does not take. Leave it out, "
+        "property 'delta.isolationLevel' is 'WriteSerializable', which the backend oss does not accept. Remove it, "
         "or take the value from a variable of the environment."
     )
     assert list(SupportedFeatures(DATABRICKS).check([model])) == []
@@ -167,8 +168,9 @@ def test_properties_that_only_databricks_knows() -> None:
     model = orders(properties={"delta.TargetFileSize": "100mb"})
     (refusal,) = SupportedFeatures(OPEN_SOURCE).check([model])
     assert str(refusal).endswith(
-        "property 'delta.TargetFileSize' is one that the backend oss does not know. Leave it out, or declare it in "
-        "defaults.table_properties of other environments."
+        "property 'delta.TargetFileSize' is unknown to the backend oss. Remove it, or declare it in "
+        "defaults.table_properties "
+        "of other environments."
     )
     assert list(SupportedFeatures(DATABRICKS).check([model])) == []
 
@@ -185,7 +187,8 @@ def test_a_name_is_as_long_as_its_place_allows(part: str) -> None:
     )
     (refusal,) = SupportedFeatures(OPEN_SOURCE).check([fitting, too_long])
     assert refusal.reason == (
-        f"{part} name {'ä' * 130!r} has 260 bytes in UTF-8. It is the name of a folder, which has at most 255"
+        f"{part} name {'ä' * 130!r} has 260 bytes in UTF-8. Names of folders, which the platform makes of it, "
+        "have at most 255"
     )
     for counting_characters in (DATABRICKS, OPEN_SOURCE_CATALOG):
         assert list(SupportedFeatures(counting_characters).check([too_long])) == []

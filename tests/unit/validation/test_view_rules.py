@@ -58,7 +58,7 @@ def test_a_whole_view_has_no_problem() -> None:
         ({"columns": [ViewColumn("id"), ViewColumn("ID")]}, "documents column 'id' twice", "id"),
         ({"tags": {"a": "x" * 1001}}, "the value of tag 'a' is longer", None),
         ({"columns": [ViewColumn("id", tags={" a": "b"})]}, "tag key ' a' begins or ends", "id"),
-        ({"grants": {"bob": ["MODIFY"]}}, "it grants MODIFY to 'bob', which cannot be granted there", None),
+        ({"grants": {"bob": ["MODIFY"]}}, "it grants MODIFY to 'bob', which does not apply there", None),
         ({"owner": " "}, "its owner has no name", None),
         (
             {"schema_mode": "evolution", "columns": [ViewColumn("id"), ViewColumn("total", "x")]},
@@ -86,7 +86,7 @@ def test_a_view_that_evolves_may_tag_its_columns() -> None:
 @pytest.mark.parametrize(
     ("query", "mode", "doubt"),
     [
-        ("SELECT * FROM dev.silver.orders", None, "keeps the columns that dev.silver.orders has now"),
+        ("SELECT * FROM dev.silver.orders", None, "keeps the current columns of dev.silver.orders"),
         (
             "SELECT o.* FROM dev.silver.orders o",
             "compensation",
@@ -94,7 +94,7 @@ def test_a_view_that_evolves_may_tag_its_columns() -> None:
         ),
         ("SELECT * FROM dev.silver.orders", "evolution", None),
         ("SELECT count(*) AS n FROM dev.silver.orders", None, None),
-        ("SELECT id + 1 FROM dev.silver.orders", None, "has no name"),
+        ("SELECT id + 1 FROM dev.silver.orders", None, "lacks a name"),
         ("SELECT SELECT FROM", None, "sqlglot does not read its query"),
         ("DELETE FROM a.b.c", None, None),
     ],
@@ -191,7 +191,7 @@ def test_names_meet_those_of_tables_and_other_views() -> None:
         [view(), view("w", renamed_from=["revenue", "x"]), view("y", renamed_from="w")], [table]
     )
     assert [(model.view_name, problem.reason) for model, problem in problems] == [
-        ("revenue", "there is a table of this name: tables and views share their names"),
+        ("revenue", "a table has this name, and tables and views share a namespace"),
         ("w", "it was renamed from dev.gold.revenue, which is declared"),
         ("y", "it was renamed from dev.gold.w, which is declared"),
     ]
