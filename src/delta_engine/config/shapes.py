@@ -322,7 +322,7 @@ def _type_error(problem: str, choices: Sequence[str]) -> tuple[str, str]:
         return problem, ""
     expected = " or ".join(_WORDS[kind] for kind in kinds) + (mismatch["bound"] or "")
     if mismatch["found"] is None:
-        return f"expected {expected}", f"Write {expected}."
+        return "the value is out of range", f"Write {expected}."
     return f"expected {expected}, got {_WORDS[mismatch['found']]}", _way_out(kinds, mismatch["found"])
 
 

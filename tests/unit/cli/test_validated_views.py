@@ -61,7 +61,7 @@ def project(tmp_path: Path, delta_engine: CommandLine, monkeypatch: pytest.Monke
     [
         ("", "its query is empty"),
         (" \n-- nothing\n;", "its query is empty"),
-        ("SELECT 'id", "its query is no SQL: a string, a quoted name or a comment does not end"),
+        ("SELECT 'id", "its query is not SQL: a string, a quoted name or a comment does not end"),
         (f"SELECT (id {FROM}", "its query has an unmatched parenthesis"),
         (f"SELECT id {FROM}; SELECT 1", "its query is two statements: a semicolon separates them"),
         ("DELETE FROM a.b.c", "its query is not a SELECT: it begins with DELETE"),

@@ -50,7 +50,7 @@ def test_every_cheap_refusal_is_listed(project: CatalogProject) -> None:
     project.declare(FILLED)
     refused = project.run("plan").stderr
     assert "column note: columns (note) would get values in existing rows" in refused
-    assert "column old: columns (old) exist but are not in the model, and would be dropped" in refused
+    assert "column old: columns (old) are not in the model and would be dropped" in refused
 
 
 def test_a_plan_that_policies_refuse_counts_no_rows(project: CatalogProject) -> None:

@@ -33,7 +33,7 @@ def test_only_owned_schemas_may_be_declared(project: CatalogProject) -> None:
     project.declare(OURS, schemas="schemas: [{catalog: dev, name: silver, comment: shared}]\n")
     refused = project.run("validate")
     assert refused.code == 3
-    assert "schema dev.silver: it is not this project's" in refused.stderr
+    assert "schema dev.silver: it belongs to another project" in refused.stderr
 
 
 def test_tables_of_others_are_not_unmanaged(project: CatalogProject) -> None:
@@ -68,6 +68,6 @@ def test_an_empty_owns_is_refused(project: CatalogProject) -> None:
     refused = project.run("validate")
     assert refused.code == 3
     assert refused.stderr == (
-        "refused: conf/dev.yml:7: owns: expected a list of length >= 1.\n"
+        "refused: conf/dev.yml:7: owns: the value is out of range. Write a list of length >= 1.\n"
         "more: delta-engine explain invalid-configuration\n"
     )

@@ -285,7 +285,7 @@ def test_an_import_without_a_table_of_the_project_is_refused(shared: SharedCatal
     assert "left out, another project's (owns): dev.silver.web_orders" in refused.stderr
     refused = shared.run("sales", "import dev.silver.web_orders")
     assert refused.code == 3
-    assert "table dev.silver.web_orders: it is not this project's" in refused.stderr
+    assert "table dev.silver.web_orders: it belongs to another project" in refused.stderr
 
 
 def test_the_projects_fit_together(shared: SharedCatalog) -> None:
