@@ -82,7 +82,7 @@ def test_code_owners_name_each_project() -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("plan.yml", [("plan", "projects check"), ("plan", "plan")]),
+        ("plan.yml", [("plan", "projects check"), ("plan", "lint"), ("plan", "plan")]),
         (
             "apply.yml",
             [("plan", "projects check"), ("plan", "projects list"), ("plan", "plan"), ("apply", "apply")],

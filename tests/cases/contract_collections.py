@@ -79,7 +79,7 @@ schema:
 
 LOGICAL: Final = Agreement(
     """\
-apiVersion: v3.0.2
+apiVersion: v3.1.0
 kind: DataContract
 id: readings
 version: 0.0.1
