@@ -25,6 +25,7 @@ from delta_engine.config.model_text import (
 from delta_engine.config.variables import escaped, spelled
 from delta_engine.config.yaml_text import indented, list_item, pair
 from delta_engine.models import Securable, Table, View
+from delta_engine.telemetry.visible import joined
 
 
 def yaml_models(models: Iterable[Securable], variables: Mapping[str, str]) -> str:
@@ -50,10 +51,8 @@ def python_models(models: Iterable[Securable], variables: Mapping[str, str]) -> 
     by_kind = _by_kind(models) or {"tables": []}
     calls = [_python_model(model, variables) for listed in by_kind.values() for model in listed]
     classes = sorted(LISTS[key].model.__name__ for key in by_kind)
-    *first, last = by_kind
-    listed = f"{', '.join(first)} and {last}" if first else last
     return (
-        f'"""Models of {listed} that exist, as they were found."""\n\n'
+        f'"""Models of {joined(by_kind)} that exist, as they were found."""\n\n'
         "from __future__ import annotations\n\n"
         "from collections.abc import Mapping\n\n"
         f"{_import({*classes, *_public_names(calls)})}\n\n\n"

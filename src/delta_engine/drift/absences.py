@@ -20,6 +20,7 @@ from delta_engine.models import SecurableName, resource_key
 from delta_engine.state.principals import PrincipalReader
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command
+from delta_engine.telemetry.visible import joined
 from delta_engine.validation.needed_rights import Need, RightsAtHand, SecurableObject, rights_at_hand
 
 _NO_RIGHTS: Final = "the catalog does not show what you may see"
@@ -85,7 +86,7 @@ def hidden_notes(drifted: Iterable[ComparedResource]) -> Iterator[str]:
     hidden: dict[str, list[str]] = {}
     for resource in drifted:
         if lacking := lacking_rights(resource):
-            hidden.setdefault(_listed(lacking), []).append(str(resource.name))
+            hidden.setdefault(joined(lacking), []).append(str(resource.name))
     for rights, names in hidden.items():
         yield f"{', '.join(names)} may be hidden from you. Ask for {rights}, and run the command again"
     if hidden:
@@ -140,8 +141,3 @@ def _absence(at_hand: RightsAtHand, needed: Sequence[Need]) -> Absence:
 def _unknown(lacking: Iterable[Need], reason: str) -> Absence:
     rights = tuple(f"{need.right.privilege} on {need.securable}" for need in lacking)
     return Absence(may_be_hidden=True, reason=reason, lacking=rights)
-
-
-def _listed(rights: Iterable[str]) -> str:
-    *others, last = rights
-    return f"{', '.join(others)} and {last}" if others else last

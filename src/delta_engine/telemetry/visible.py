@@ -148,7 +148,12 @@ def shared_plural(kinds: Iterable[str]) -> str:
 
 def in_plural(kinds: Iterable[str]) -> str:
     """Return kinds in the plural, each once, such as `tables and policies`; `tables` for none."""
-    *others, last = dict.fromkeys(map(plural, kinds)) or ["tables"]
+    return joined(dict.fromkeys(map(plural, kinds)) or ["tables"])
+
+
+def joined(texts: Iterable[str]) -> str:
+    """Return one or more texts as a list in words, such as `a, b and c`."""
+    *others, last = texts
     return f"{', '.join(others)} and {last}" if others else last
 
 

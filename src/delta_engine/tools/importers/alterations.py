@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from delta_engine.models import AUTO, OPTIMIZATION_SETTINGS, Column, Table, View
+from delta_engine.models import OPTIMIZATION_SETTINGS, Column, Table, View
 from delta_engine.models.nested_types import with_field, without_field
 from delta_engine.models.type_forms import to_data_type
 from delta_engine.models.types import StructField
@@ -56,14 +56,6 @@ def without(values: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
 
 def _without_properties(table: Table, reader: Reader, _catalog: Catalog) -> Table:
     return replace(table, table_properties=without(table.table_properties, reader.keys()))
-
-
-def _with_clustering(table: Table, reader: Reader, _catalog: Catalog) -> Table:
-    clustering = reader.clustering()
-    is_automatic = clustering == AUTO
-    return replace(
-        table, cluster_by=() if is_automatic else tuple(clustering), clusters_automatically=is_automatic
-    )
 
 
 def _with_columns(table: Table, reader: Reader, catalog: Catalog) -> Table:
@@ -208,7 +200,9 @@ _ALTER_TABLE: Final[_Alterations] = {
     **dict.fromkeys(("alter column", "change column", "alter", "change"), _with_changed_columns),
     "rename column": _with_renamed_column,
     "replace columns": lambda table, reader, _: replace(table, columns=tuple(reader.columns()[0])),
-    "cluster by": _with_clustering,
+    "cluster by": lambda table, reader, _: replace(
+        table, cluster_by=reader.clustering(), clusters_automatically=False
+    ),
     "set row filter": lambda table, reader, _: replace(table, row_filter=reader.row_filter()),
     "set location": lambda table, reader, _: replace(table, location=reader.string()),
     "set tblproperties": lambda table, reader, _: replace(

@@ -22,18 +22,7 @@ from delta_engine.models.types import (
     StructType,
 )
 from delta_engine.sql.text import shown_type
-from delta_engine.tools.importers.odcs import (
-    CONSTRAINT_NAME,
-    COUNTED,
-    IS_VIOLATED,
-    PRIMARY_KEY_NAME,
-    Contract,
-    Custom,
-    Element,
-    Quality,
-    Relationship,
-    Server,
-)
+from delta_engine.tools.importers import odcs
 
 API_VERSION: Final = "v3.1.0"
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*").fullmatch
@@ -66,7 +55,7 @@ def contract_text(
         )
     ((catalog, schema),) = places
     notes: list[str] = []
-    contract = Contract(
+    contract = odcs.Contract(
         api_version=API_VERSION,
         kind="DataContract",
         id=tables[0].key if len(tables) == 1 else f"{catalog}.{schema}".lower(),
@@ -74,7 +63,7 @@ def contract_text(
         version=version,
         status="active",
         servers=[
-            Server(
+            odcs.Server(
                 server=environment, type="databricks", environment=environment, catalog=catalog, schema=schema
             )
         ],
@@ -84,9 +73,9 @@ def contract_text(
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110), notes
 
 
-def _object(table: Table, declared: Mapping[str, Table], notes: list[str]) -> Element:
+def _object(table: Table, declared: Mapping[str, Table], notes: list[str]) -> odcs.Element:
     relationships = (_relationship(table, key, declared, notes) for key in table.foreign_keys)
-    return Element(
+    return odcs.Element(
         name=table.table_name,
         physical_name=table.table_name,
         logical_type="object",
@@ -96,23 +85,23 @@ def _object(table: Table, declared: Mapping[str, Table], notes: list[str]) -> El
         properties=[_property(column, table) for column in table.columns],
         relationships=[*filter(None, relationships)] or None,
         quality=[
-            Quality(
+            odcs.Quality(
                 type="sql",
                 name=check.name,
                 must_be=0,
-                query=f"{COUNTED}({check.expression}){IS_VIOLATED}",
+                query=f"{odcs.COUNTED}({check.expression}){odcs.IS_VIOLATED}",
             )
             for check in table.checks
         ]
         or None,
-        custom_properties=_named(PRIMARY_KEY_NAME, table.primary_key),
+        custom_properties=_named(odcs.PRIMARY_KEY_NAME, table.primary_key),
     )
 
 
-def _property(column: Column, table: Table) -> Element:
+def _property(column: Column, table: Table) -> odcs.Element:
     key = _positions(table.primary_key.columns if table.primary_key else ()).get(column.key)
     partition = _positions(table.partitioned_by).get(column.key)
-    return Element(
+    return odcs.Element(
         name=column.name,
         **_types(column.data_type),
         description=column.comment or None,
@@ -136,7 +125,7 @@ def _types(data_type: DataType) -> dict[str, Any]:
         case StructType(fields):
             return {"logical_type": "object", **physical, "properties": [*map(_field, fields)]}
         case ArrayType(element):
-            return {"logical_type": "array", **physical, "items": Element(**_types(element))}
+            return {"logical_type": "array", **physical, "items": odcs.Element(**_types(element))}
         case MapType():
             return {"logical_type": "object", **physical}
         case DecimalType():
@@ -150,8 +139,8 @@ def _types(data_type: DataType) -> dict[str, Any]:
     return physical
 
 
-def _field(field: StructField) -> Element:
-    return Element(
+def _field(field: StructField) -> odcs.Element:
+    return odcs.Element(
         name=field.name,
         **_types(field.data_type),
         description=field.comment or None,
@@ -161,7 +150,7 @@ def _field(field: StructField) -> Element:
 
 def _relationship(
     table: Table, key: ForeignKey, declared: Mapping[str, Table], notes: list[str]
-) -> Relationship | None:
+) -> odcs.Relationship | None:
     """Return a foreign key as the standard has it, which knows tables of one schema and plain names."""
     referenced = referenced_table(table.qualified_name, key)
     is_near = referenced is not None and referenced.parents == table.qualified_name.parents
@@ -174,16 +163,16 @@ def _relationship(
             "plain names of its own schema"
         )
         return None
-    return Relationship(
+    return odcs.Relationship(
         type="foreignKey",
         from_=[f"{table.table_name}.{column}" for column in key.columns],
         to=[f"{referenced.table}.{column}" for column in columns],
-        custom_properties=_named(CONSTRAINT_NAME, key),
+        custom_properties=_named(odcs.CONSTRAINT_NAME, key),
     )
 
 
-def _named(property_name: str, key: PrimaryKey | ForeignKey | None) -> list[Custom] | None:
-    return [Custom(property=property_name, value=key.name)] if key and key.name else None
+def _named(property_name: str, key: PrimaryKey | ForeignKey | None) -> list[odcs.Custom] | None:
+    return [odcs.Custom(property=property_name, value=key.name)] if key and key.name else None
 
 
 def _tags(tags: Mapping[str, str]) -> list[str] | None:

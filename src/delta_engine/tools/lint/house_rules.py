@@ -122,7 +122,4 @@ def _rules_that_are_on(
                 options = {"severity": severity}
             case options:
                 pass
-        made = document.convert(("rules", name), options, rule)
-        if problem := made.option_problem():
-            raise document.error(("rules", name), problem)
-        yield made
+        yield document.convert(("rules", name), options, rule)

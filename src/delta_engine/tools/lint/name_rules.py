@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Final
 import msgspec
 
 from delta_engine.models import Function, Schema, Securable, Table, View
-from delta_engine.tools.lint.rule import Finding, RuleOfKind, columns_of, finding, pattern_problem
+from delta_engine.tools.lint.rule import Finding, RuleOfKind, columns_of, finding, refuse_other_patterns
 
 SNAKE_CASE: Final = r"[a-z][a-z0-9]*(_[a-z0-9]+)*"
 
@@ -37,9 +37,8 @@ class _Named(RuleOfKind[Securable]):
 
     pattern: str = SNAKE_CASE
 
-    def option_problem(self) -> str:
-        """Return whether the pattern is wrong."""
-        return pattern_problem([self.pattern])
+    def __post_init__(self) -> None:
+        refuse_other_patterns([self.pattern])
 
 
 class TableNames(_Named):
@@ -52,9 +51,8 @@ class TableNames(_Named):
     is_recommended: ClassVar[bool] = True
     in_schemas: dict[str, str] = msgspec.field(default_factory=dict)
 
-    def option_problem(self) -> str:
-        """Return which pattern is wrong."""
-        return pattern_problem((self.pattern, *self.in_schemas.values()))
+    def __post_init__(self) -> None:
+        refuse_other_patterns((self.pattern, *self.in_schemas.values()))
 
     def judge(self, model: Securable) -> Iterator[Finding]:
         """Yield a name of another form."""

@@ -74,10 +74,6 @@ class HouseRule(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         """Yield what breaks the rule; `models` are those that it judges, of all kinds."""
         raise NotImplementedError(f"{type(self).__name__} has no check")
 
-    def option_problem(self) -> str:
-        """Return what is wrong with the options; empty if nothing is."""
-        return ""
-
 
 class RuleOfKind(HouseRule, Generic[Model]):
     """A house rule that judges each model of some kinds by itself."""
@@ -102,14 +98,13 @@ def finding(model: Securable, message: str, fix: str, column: AnyColumn | str | 
     return Finding(model, message, fix, name, place)
 
 
-def pattern_problem(patterns: Iterable[str]) -> str:
-    """Return which pattern is no regular expression, and why; empty if all are."""
+def refuse_other_patterns(patterns: Iterable[str]) -> None:
+    """Raise a ValueError for a pattern that is no regular expression."""
     for pattern in patterns:
         try:
             re.compile(pattern)
         except re.error as invalid:
-            return f"{pattern!r} is no regular expression: {invalid}"
-    return ""
+            raise ValueError(f"{pattern!r} is no regular expression: {invalid}") from None
 
 
 def columns_of(model: Securable) -> tuple[Column | ViewColumn, ...]:

@@ -12,7 +12,7 @@ import msgspec
 from delta_engine.models import Securable, Table
 from delta_engine.models.types import DataType, parts
 from delta_engine.sql.text import shown_type
-from delta_engine.tools.lint.rule import Finding, HouseRule, RuleOfKind, finding, pattern_problem
+from delta_engine.tools.lint.rule import Finding, HouseRule, RuleOfKind, finding, refuse_other_patterns
 
 _MONEY: Final = r"(.*_)?(amount|balance|cost|discount|fee|margin|price|revenue|salary|tax|total)(_.*)?"
 _BINARY_FRACTIONS: Final = frozenset({"float", "double"})
@@ -28,9 +28,8 @@ class MoneyTypes(RuleOfKind[Table]):
     is_recommended: ClassVar[bool] = True
     names: str = _MONEY
 
-    def option_problem(self) -> str:
-        """Return whether the pattern is wrong."""
-        return pattern_problem([self.names])
+    def __post_init__(self) -> None:
+        refuse_other_patterns([self.names])
 
     def judge(self, model: Table) -> Iterator[Finding]:
         """Yield amounts of money as binary fractions."""

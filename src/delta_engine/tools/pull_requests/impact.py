@@ -25,7 +25,7 @@ from delta_engine.aspects.function_definition import ReplaceFunction
 from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.aspects.protection_changes import direction
 from delta_engine.telemetry.context import command
-from delta_engine.telemetry.visible import counted, described_size
+from delta_engine.telemetry.visible import counted, described_size, joined
 from delta_engine.tools.pull_requests.blocks import code_span
 
 _WORK: Final[Mapping[Phase, tuple[str, str]]] = {
@@ -148,7 +148,7 @@ def _of_changes(plan: TablePlan) -> Iterator[str]:
     order = [*dict.fromkeys([*_WORK.values(), _OTHER])]
     parts = [f"{verb} {counted(work[verb, noun], noun)}" for verb, noun in order if work[verb, noun]]
     names = _enumerated([_whole(align) for align in plan.alignments])
-    yield f"Changes {names}: {_joined(parts)}." if parts else f"Goes on with conversions in {names}."
+    yield f"Changes {names}: {joined(parts)}." if parts else f"Goes on with conversions in {names}."
 
 
 def _noticed(plan: TablePlan, chooses: _Chooses, others: Iterable[str] = ()) -> str:
@@ -230,9 +230,4 @@ def _enumerated(texts: Sequence[str], joint: str = "") -> str:
     """Return the first texts, and how many more there are."""
     more = len(texts) - _MOST_NAMED
     shown = [*texts[:_MOST_NAMED], f"{more:,} more"] if more > 1 else [*texts]
-    return joint.join(shown) if joint else _joined(shown)
-
-
-def _joined(texts: Sequence[str]) -> str:
-    *others, last = texts
-    return f"{', '.join(others)} and {last}" if others else last
+    return joint.join(shown) if joint else joined(shown)
