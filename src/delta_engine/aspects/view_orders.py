@@ -182,9 +182,11 @@ class _Sides:
         views = {key: state for key, state in self.state.views.items() if state.exists}
         shown = {_key_before(key, state): _keys(state) for key, state in views.items()}
         evolving = {
-            _key_before(key, views[key]): query for key, query in self.queries.items() if views[key].evolves
+            _key_before(key, views[key]): query
+            for key, query in self.queries.items()
+            if views[key].evolves and len(views[key].queries) < 2
         }
-        return {**shown, **with_views(self.fixed, evolving)}
+        return with_views({**shown, **self.fixed}, evolving)
 
     @cached_property
     def fixed(self) -> Relations:

@@ -197,6 +197,22 @@ def test_a_killed_run_over_a_hidden_query_is_continued_from_each_query_that_it_m
     assert statements == [*expected, query]
 
 
+def test_a_view_whose_query_is_hidden_returns_the_columns_that_the_platform_shows_of_it() -> None:
+    """The applied query would return others, but a killed run has replaced it."""
+    star = View("dev", "gold", "star", "SELECT * FROM dev.silver.orders", schema_mode=SchemaMode.EVOLUTION)
+    named = replace(star, query="SELECT mail AS address FROM dev.silver.orders")
+    query = "SELECT mail AS a, (SELECT max(s.address) FROM dev.gold.star AS s) AS b FROM dev.silver.orders"
+    above = View("dev", "gold", "above", query)
+    shown = replace(view_state_of(star), query=None, columns=(ViewColumn("address"),))
+    state = CatalogState(
+        tables={ORDERS.key: state_of(ORDERS)}, views={star.key: shown, above.key: view_state_of(above)}
+    )
+    record = Recorded.of(star, attempted=[named])
+    plan = TablePlanner().plan([ORDERS, named, above], state, {record.key: record})
+    assert refusals_of_views(plan) == []
+    assert statements_of(plan) == [f"ALTER VIEW `dev`.`gold`.`star` AS\n{named.query}"]
+
+
 def test_a_left_out_view_keeps_what_each_query_needs_that_a_killed_run_may_have_set() -> None:
     hidden = with_set_queries(
         replace(view_state_of(FORMER), query=None), [FORMER, replace(MAILS, query=BRIDGE)]
