@@ -353,7 +353,7 @@ class Right(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """A kind of statement and the right that it needs, from docs.databricks.com; docs/rights.md lists them.
+    """A kind of statement and the right that it needs, from docs.databricks.com; docs/statements.md lists them.
 
     Args:
         demands: the words of the page `source`.

@@ -153,7 +153,7 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
     Feature.VIEWS: "`views:` in a model file, or `View`: ALTER VIEW, never replaced; dropped with `drop_view`",
     Feature.VIEW_COLUMN_COMMENTS: "set and cleared one by one, and set again when the query changes",
 }
-"""How each feature changes, for docs/backends.md."""
+"""How each feature changes, for docs/statements.md."""
 
 NEEDED_TO_CREATE = frozenset({Feature.GENERATED_COLUMNS, Feature.IDENTITY_COLUMNS})
 """The features that only the creation of a table needs: a table that has them can be declared anywhere."""
