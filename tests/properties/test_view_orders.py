@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, Removed
-from delta_engine.aspects.view_orders import readers_of
+from delta_engine.aspects.view_sides import readers_of
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.resources import unfinished
 from delta_engine.drift.status import attempted_by

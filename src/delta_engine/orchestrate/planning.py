@@ -10,7 +10,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.aspects.backfill_actions import FillColumn
 from delta_engine.aspects.governed_tables import newly_protected
 from delta_engine.aspects.partitioning import RewriteTable
-from delta_engine.aspects.view_orders import readers_of
+from delta_engine.aspects.view_sides import readers_of
 from delta_engine.compile.planner import with_recorded_queries
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (

@@ -14,7 +14,7 @@ from delta_engine.actions import Align, Create, Keep, TablePlan
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.view_definition import AlterViewQuery, RenameView
 from delta_engine.aspects.view_needs import view_changes
-from delta_engine.aspects.view_orders import readers_of
+from delta_engine.aspects.view_sides import readers_of
 from delta_engine.backends.error_conditions import is_refused_query
 from delta_engine.backends.sql_runner import SqlRunner, query_each
 from delta_engine.errors import RefusedError, StatementError

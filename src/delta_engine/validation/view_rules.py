@@ -10,7 +10,7 @@ from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.view_definition import AlterViewQuery, SetViewColumnComments
 from delta_engine.aspects.view_needs import circles, view_changes
-from delta_engine.aspects.view_orders import relation_columns
+from delta_engine.aspects.view_sides import relation_columns
 from delta_engine.errors import InvalidModelError, UnsafePlanError, unknown
 from delta_engine.models import QualifiedName, Securable, Table, ViewName, of_kind, subject
 from delta_engine.models.nested_types import Widening

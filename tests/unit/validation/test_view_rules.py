@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy
-from delta_engine.aspects.view_orders import relation_columns
+from delta_engine.aspects.view_sides import relation_columns
 from delta_engine.backends.capabilities import OPEN_SOURCE_CATALOG
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Column, Table

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 from typing_extensions import assert_never
 
 from delta_engine.aspects.policy_reach import Reach, inherited_tags, reaches
-from delta_engine.aspects.view_orders import relation_columns
+from delta_engine.aspects.view_sides import relation_columns
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.drifted_resources import Finding
 from delta_engine.errors import InvalidCommandError, SourceLocation
