@@ -6,7 +6,7 @@ PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generat
 	--no-emit-find-links --custom-compile-command "make requirements"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test test-long coverage check format pages screenshot bench wheel requirements clean
+.PHONY: help setup demo docs test test-long coverage check format pages pictures bench wheel requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -53,9 +53,9 @@ format: setup ## format the code
 pages: setup ## write the pages that follow from the code: commands, capabilities, rules
 	@$(BIN)/python scripts/generated_pages.py
 
-screenshot: demo ## make the README's picture of the demo's drift report
+pictures: setup ## make the pictures of the documentation from runs of the commands
 	@sh scripts/browser.sh
-	@$(BIN)/python scripts/screenshot.py .delta-engine/drift.html docs/images/drift-report.png
+	@$(BIN)/python -m scripts.pictures
 
 bench: setup ## measure the engine: planning, reading, applying, starting; beside bare work, and its targets
 	@$(BIN)/python -m benchmarks
