@@ -23,7 +23,7 @@ from delta_engine.deployment.recorded_models import (
 )
 from delta_engine.drift.comparison import compared
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drifted_resources import DriftFacts
+from delta_engine.drift.observation import DriftFacts, Observation
 from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, Table
 from delta_engine.state.audits import Audit
@@ -85,10 +85,9 @@ def main() -> int:
             DriftFacts(
                 environment="bench",
                 checked_at=NOW,
-                models=models,
-                state=state,
-                observed=observed,
-                records=model_records(state),
+                basis=Observation(
+                    models=tuple(models), state=state, observed=observed, records=model_records(state)
+                ),
                 drifted=detected,
                 policy=policy,
             )

@@ -20,11 +20,8 @@ from delta_engine.aspects.nullability import ColumnNullabilityChange
 from delta_engine.aspects.primary_key import PrimaryKeyAdd
 from delta_engine.backends.stored_keys import PROPERTY_PREFIX as KEY_PROPERTY_PREFIX
 from delta_engine.drift.commit_paths import columns, parsed, path_after, path_before, recreates, renamed
-from delta_engine.drift.drifted_resources import (
-    Attribution,
-    DriftFacts,
-    Finding,
-)
+from delta_engine.drift.drifted_resources import Attribution, Finding
+from delta_engine.drift.observation import DriftFacts
 from delta_engine.errors import StatementError
 from delta_engine.models import PrimaryKey
 from delta_engine.models.constraints import build_not_null_check_name

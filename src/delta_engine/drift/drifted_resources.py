@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeGuard
+from typing import Final, Generic, TypeAlias, TypeGuard
 
 from delta_engine.actions import Action
-from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy, IgnoreEntry, Severity
-from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, NeededConsent, Policy
+from delta_engine.actions.drift_policy import DriftKind, DriftPolicy, IgnoreEntry, Severity
+from delta_engine.actions.policy import AS_APPLIED, NeededConsent, Policy
 from delta_engine.aspects import Difference
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.column_order import MoveColumn
 from delta_engine.aspects.comparison import Model_co, State_co
 from delta_engine.aspects.renames import NO_RENAMES, Renames
-from delta_engine.deployment.document import DeploymentState
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, Securable, SecurableName, Table, by_resource, resource_key
+from delta_engine.models import QualifiedName, Securable, SecurableName, Table, resource_key
 from delta_engine.models.open_struct import Moment
 from delta_engine.ownership.recorded import Recorded
-from delta_engine.state.states import CatalogState, SecurableState, TableState
+from delta_engine.state.states import SecurableState, TableState
 from delta_engine.telemetry.visible import shown_moment
-
-if TYPE_CHECKING:
-    from delta_engine.config.entry_text import EntryWriter
 
 NOT_DELTA: Final = "exists, and is no Delta table that can be read"
 """The actual side of an unmanaged table that no import would take."""
@@ -293,89 +287,3 @@ def classified(
         accepted=accepted,
     )
     return ClassifiedDrift(difference=difference, finding=finding, ignored_by=next(entries, None))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedRevert:
-    """A revert of drift, as its plan was judged.
-
-    Args:
-        resources: the securables that it can bring back, by key.
-        needed: the changes that it needs to be allowed.
-        refusals: why it refuses the others, whatever is allowed.
-        files: whether a Delta table lies at the location of a missing table, by its key, as far as that is known.
-    """
-
-    resources: frozenset[str] = frozenset()
-    needed: tuple[NeededConsent, ...] = ()
-    refusals: tuple[RefusedError, ...] = ()
-    files: Mapping[str, bool] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DriftFacts:
-    """The input of a report.
-
-    Args:
-        checked_at: the time of the snapshot, UTC.
-        is_partial: whether only some of the models were loaded.
-        records: of all that has a model, as `TablePlanner.plan` takes them.
-        unreadable: the tables that could not be read. The snapshot lacks them.
-        model_patterns: the globs of the YAML models.
-        entries: writes entries of the configuration; without it, none are recommended.
-    """
-
-    environment: str
-    checked_at: datetime
-    models: Sequence[Securable]
-    is_partial: bool = False
-    state: DeploymentState | None = None
-    observed: CatalogState
-    records: Mapping[str, Recorded[Any]] = field(default_factory=dict)
-    drifted: Sequence[ComparedResource] = ()
-    unreadable: Sequence[tuple[QualifiedName, ClassifiedDrift]] = ()
-    unmanaged: Sequence[tuple[SecurableName, ClassifiedDrift]] = ()
-    policy: DriftPolicy = NO_DRIFT_POLICY
-    plan_policy: Policy = NO_POLICY
-    reversal: PlannedRevert = field(default_factory=PlannedRevert)
-    model_patterns: Sequence[str] = ()
-    entries: EntryWriter | None = None
-    notes: tuple[str, ...] = ()
-
-    @cached_property
-    def declared(self) -> Mapping[str, Securable]:
-        """The declared securables by resource key."""
-        return by_resource(self.models)
-
-    @cached_property
-    def missing_tables(self) -> Mapping[str, ComparedTable]:
-        """The drifted tables that do not exist, by key."""
-        return {table.name.key: table for table in drifted_tables(self.drifted) if not table.observed.exists}
-
-    @cached_property
-    def tables_without_keys(self) -> Mapping[str, Sequence[ComparedTable]]:
-        """The tables with drift of foreign keys, by the resource keys of the tables that their models reference."""
-        tables: dict[str, list[ComparedTable]] = defaultdict(list)
-        for table in drifted_tables(self.drifted):
-            model = self.declared.get(table.model_key)
-            if isinstance(model, Table) and any(
-                detail.finding.kind is DriftKind.FOREIGN_KEY for detail in table.drift
-            ):
-                for parent in {key.references.lower() for key in model.foreign_keys}:
-                    tables[f"{QualifiedName.kind}.{parent}"].append(table)
-        return tables
-
-    @cached_property
-    def needed_by_tables(self) -> Mapping[str, Sequence[NeededConsent]]:
-        """The changes that the reversal needs to be allowed, by resource key."""
-        needed: dict[str, list[NeededConsent]] = defaultdict(list)
-        for change in self.reversal.needed:
-            needed[resource_key(change.securable)].append(change)
-        return needed
-
-    @cached_property
-    def readable(self) -> Sequence[tuple[Securable, SecurableState]]:
-        """The declared securables that the snapshot covers, with their states, by key, tables last."""
-        ordered = sorted(self.models, key=lambda model: (isinstance(model, Table), model.key))
-        states = ((model, self.observed.of(model.qualified_name)) for model in ordered)
-        return [(model, state) for model, state in states if state is not None]

@@ -19,12 +19,12 @@ from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
     ComparedResource,
     ComparedTable,
-    DriftFacts,
     Finding,
     drifted_tables,
     is_table,
 )
 from delta_engine.drift.handling import is_refused, targets
+from delta_engine.drift.observation import DriftFacts
 from delta_engine.models import QualifiedName, SecurableName, Table, ViewName, of_kind, resource_key
 from delta_engine.telemetry.visible import in_plural
 from delta_engine.validation.rules import name_problem
@@ -99,7 +99,7 @@ def alternatives(
         rights = ", ".join(lacking_rights(drifted))
         text = f"Ask for {rights}, and make the report again: it may be hidden from you"
         yield Recommendation(text=text, command="")
-    elif drifted.model_key in facts.declared or (drifted.name.is_container and facts.is_partial):
+    elif drifted.model_key in facts.declared or (drifted.name.is_container and facts.basis.is_partial):
         yield from _revert_of(drifted, facts)
         yield _end_of(drifted, facts, sync) if _is_accepted(drifted) else _acceptance_of(drifted, facts)
     yield from _ignore(drifted.name, [detail.finding.field for detail in drifted.drift], facts)
@@ -169,7 +169,7 @@ def _revert_of(drifted: ComparedResource, facts: DriftFacts) -> Iterator[Recomme
     target, beside = f" {_targets(covered)}", ""
     if drifted.name.is_container:
         prefix = f"{drifted.model_name}."
-        if not any(model.key.startswith(prefix.lower()) for model in of_kind(Table, facts.models)):
+        if not any(model.key.startswith(prefix.lower()) for model in of_kind(Table, facts.basis.models)):
             return
         covered += _tables_in(drifted, facts)
         target = f" -t {shlex.quote(f'{prefix}*')}"

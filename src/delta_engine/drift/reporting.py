@@ -24,11 +24,11 @@ from delta_engine.drift.drift_report import (
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
     ComparedResource,
-    DriftFacts,
     UnmanagedPart,
     changed_field,
 )
 from delta_engine.drift.handling import reverts, undone_details, with_ignored_drift
+from delta_engine.drift.observation import DriftFacts
 from delta_engine.drift.recommendations import (
     alternatives,
     alternatives_unmanaged,
@@ -49,7 +49,7 @@ Planned: TypeAlias = Mapping[str, Sequence[Difference]]
 @no_garbage_collection()
 def drift_report(facts: DriftFacts) -> DriftReport:
     """Return the report on the facts."""
-    state = facts.state
+    state = facts.basis.state
     drifting = [resource for resource in facts.drifted if resource.drift and _is_reported(resource, facts)]
     schemas = [resource for resource in drifting if resource.name.is_container]
     resources = [resource for resource in drifting if not resource.name.is_container]
@@ -99,9 +99,9 @@ def _notes(facts: DriftFacts) -> Iterator[str]:
 
 def _checked(facts: DriftFacts) -> Counter[str]:
     """Return how many applied securables the snapshot covers, by kind."""
-    models = (record.declared for record in facts.records.values() if record.declared)
+    models = (record.declared for record in facts.basis.records.values() if record.declared)
     names = (model.qualified_name for model in models)
-    return Counter(name.kind for name in names if facts.observed.of(name) is not None)
+    return Counter(name.kind for name in names if facts.basis.observed.of(name) is not None)
 
 
 def _unmanaged_parts(facts: DriftFacts) -> Iterator[UnmanagedPart]:
@@ -112,7 +112,7 @@ def _unmanaged_parts(facts: DriftFacts) -> Iterator[UnmanagedPart]:
         for detail in resource.details
     }
     tables, order = of_kind(Table, (model for model, _ in facts.readable)), facts.plan_policy.column_order
-    for part in listed_parts(tables, facts.observed, facts.records, order):
+    for part in listed_parts(tables, facts.basis.observed, facts.basis.records, order):
         if (part.resource, part.key) not in drifted:
             yield part
 
@@ -122,7 +122,9 @@ def _is_reported(resource: ComparedResource, facts: DriftFacts) -> bool:
 
     In a partial report, the schemas of its tables count as declared.
     """
-    is_declared = resource.model_key in facts.declared or (facts.is_partial and resource.name.is_container)
+    is_declared = resource.model_key in facts.declared or (
+        facts.basis.is_partial and resource.name.is_container
+    )
     return resource.observed.exists or is_declared
 
 
@@ -132,7 +134,9 @@ def _planned(facts: DriftFacts) -> Planned:
     states = {resource_key(model.qualified_name): state for model, state in existing}
     models = [model for model, _ in existing]
     return {
-        key: tuple(aspects.differences(Comparison.of(model, states[key], facts.records.get(key), policy)))
+        key: tuple(
+            aspects.differences(Comparison.of(model, states[key], facts.basis.records.get(key), policy))
+        )
         for model in with_ignored_drift(models, facts.drifted, policy)
         for key in [resource_key(model.qualified_name)]
     }
@@ -202,7 +206,7 @@ def _policy_notes(facts: DriftFacts) -> Iterator[PolicyNote]:
     for entry in facts.policy.ignores:
         if entry.is_expired(facts.checked_at):
             problem = f"expired on {entry.expires}"
-        elif facts.is_partial or any(
+        elif facts.basis.is_partial or any(
             entry.matches(name, finding.kind, finding.field) for name, finding in findings
         ):
             continue

@@ -214,7 +214,7 @@ def _recording(run: OpenRun, planned: PlannedRun, on_outcome: OnOutcome) -> Reco
         run.environment.versions,
         run=run.recorder.run_id,
         at=run.recorder.now(),
-        undoes=planned.basis.undo.run if planned.basis.undo else None,
+        undoes=planned.intent.undo.run if planned.intent.undo else None,
     )
     return Recording(run.recorder, planned, changes, on_outcome)
 

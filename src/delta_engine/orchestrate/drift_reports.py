@@ -20,13 +20,7 @@ from delta_engine.deployment.recorded_models import (
 from delta_engine.drift.absences import may_be_hidden, without_hidden
 from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.drift.drifted_resources import (
-    ComparedResource,
-    ComparedTable,
-    DriftFacts,
-    PlannedRevert,
-    is_table,
-)
+from delta_engine.drift.drifted_resources import ComparedResource, ComparedTable, is_table
 from delta_engine.drift.handling import (
     accepted_renames,
     accepting,
@@ -34,6 +28,7 @@ from delta_engine.drift.handling import (
     edits_to_replace,
     reverted_drift,
 )
+from delta_engine.drift.observation import DriftFacts, Observation, PlannedRevert
 from delta_engine.drift.renames import is_former_name, taken_renames, with_taken_renames
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import (
@@ -61,10 +56,9 @@ from delta_engine.models.constraints import referenced_table, resolved
 from delta_engine.orchestrate.observing import detected_drift, drift_detector, observe
 from delta_engine.orchestrate.planning import draft_revert
 from delta_engine.orchestrate.project import Project, declared_models
-from delta_engine.orchestrate.runs import NOT_STARTED, Environment, Observation
+from delta_engine.orchestrate.runs import NOT_STARTED, Environment
 from delta_engine.report.pages import drift_html
 from delta_engine.state.audits import Audit
-from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command, new_id, utc_now
 from delta_engine.validation.rules import model_refusal, needed_by
 
@@ -242,27 +236,22 @@ def _facts(
         besides=_applied_schemas(models, declared_by(model_records(state))) if is_partial else (),
         tolerates_unreadable=True,
     )
-    models, observed = basis.models, basis.observed
     now, detector = utc_now(), drift_detector(environment)
-    drifted = detected_drift(environment, basis.compared.values(), observed, models, now=now)
+    drifted = detected_drift(environment, basis, now=now)
     managed = {
         *map(resource_key, environment.own_tables),
-        *(resource_key(model.qualified_name) for model in models),
+        *(resource_key(model.qualified_name) for model in basis.models),
         *declared_by(model_records(basis.state)),
     }
     return DriftFacts(
         environment=environment.name,
         checked_at=now,
-        models=models,
-        is_partial=is_partial,
-        state=basis.state,
-        observed=observed,
-        records=with_taken_renames(basis.records, taken_renames(basis.tables, drifted)),
+        basis=replace(basis, records=with_taken_renames(basis.records, taken_renames(basis.tables, drifted))),
         drifted=drifted,
         unreadable=detector.unreadable(basis.unreadable, now=now),
         unmanaged=()
         if is_partial
-        else detector.unmanaged(observed, managed, _others_in(environment, models, observed), now=now),
+        else detector.unmanaged(basis.observed, managed, _others_in(environment, basis), now=now),
         policy=environment.drift_policy,
         plan_policy=environment.planner.policy,
         model_patterns=environment.model_patterns,
@@ -318,18 +307,17 @@ def _hidden_texts(resources: Iterable[ComparedResource]) -> Iterator[str]:
 
 def _reversal(environment: Environment, facts: DriftFacts) -> PlannedRevert:
     """Plan a revert of declared securables, without those for which it would be refused."""
-    declared = by_resource(facts.models).keys()
+    declared = facts.declared
     left = [
         drifted
         for drifted in facts.drifted
         if drifted.drift and resource_key(drifted.model_name) in declared and not may_be_hidden(drifted)
     ]
-    basis = Observation(models=tuple(facts.models), observed=facts.observed, state=facts.state)
     refused: list[RefusedError] = []
     while left:
         refusals: Sequence[RefusedError]
         try:
-            draft = draft_revert(environment, basis, left)
+            draft = draft_revert(environment, facts.basis, left)
         except RefusedError as refusal:
             refusals = refusal.refusals
         else:
@@ -365,21 +353,19 @@ def _applied_schemas(models: Sequence[Securable], applied: Mapping[str, Any]) ->
     return tuple(applied[key] for key in sorted(map(resource_key, parents)) if key in applied)
 
 
-def _others_in(
-    environment: Environment, models: Sequence[Securable], observed: CatalogState
-) -> Mapping[SecurableName, Audit]:
+def _others_in(environment: Environment, basis: Observation) -> Mapping[SecurableName, Audit]:
     """Return creation and last change of what is in the project's schemas and scopes, but of tables."""
-    scopes = {(policy.scope.kind, policy.scope.key) for policy in of_kind(AbacPolicy, models)}
+    scopes = {(policy.scope.kind, policy.scope.key) for policy in of_kind(AbacPolicy, basis.models)}
     others: dict[SecurableName, Audit] = {
         FunctionName(*key.split(".")): state.audit
-        for key, state in observed.functions.items()
+        for key, state in basis.observed.functions.items()
         if state.exists
     }
-    for key, policy in observed.policies.items():
+    for key, policy in basis.observed.policies.items():
         name = PolicyName.of_key(key)
         if policy.exists and (name.scope.kind, name.scope.key) in scopes:
             others[name] = policy.audit
-    others |= {ViewName(*key.split(".")): audit for key, audit in observed.other_views.items()}
+    others |= {ViewName(*key.split(".")): audit for key, audit in basis.observed.other_views.items()}
     return {name: audit for name, audit in others.items() if matches_any(name, environment.owns)}
 
 

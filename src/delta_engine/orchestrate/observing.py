@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -24,6 +24,7 @@ from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
     ComparedResource,
 )
+from delta_engine.drift.observation import Observation
 from delta_engine.drift.status import synchronize, with_settled_creations
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import (
@@ -37,7 +38,7 @@ from delta_engine.models import (
     resource_key,
 )
 from delta_engine.models.constraints import resolved, tables_of_open_keys
-from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation, OpenRun
+from delta_engine.orchestrate.runs import UNREADABLE, Environment, OpenRun
 from delta_engine.orchestrate.undeclared_tables import (
     read_catalog,
     undeclared_tables,
@@ -204,26 +205,25 @@ def drift_detector(environment: Environment, *, is_thorough: bool = True) -> Dri
 
 
 def detected_drift(
-    environment: Environment,
-    records: Iterable[ComparedResource],
-    observed: CatalogState,
-    models: Iterable[Securable],
-    *,
-    now: datetime,
+    environment: Environment, basis: Observation, keys: Collection[str] | None = None, *, now: datetime
 ) -> tuple[ComparedResource, ...]:
-    """Return the drift with its authors, and whether missing schemas and tables of models are renamed or hidden."""
-    records, detector = [*records], drift_detector(environment)
-    declared = by_resource(models).keys()
+    """Return the drift with its authors, and whether missing schemas and tables of models are renamed or hidden.
+
+    Args:
+        keys: the recorded resources to ask about; all by default.
+    """
+    records = [record for key, record in basis.compared.items() if keys is None or key in keys]
+    detector, declared = drift_detector(environment), by_resource(basis.models).keys()
     drifted = detector.detect(records, now=now)
     missing = [record for record in records if not record.observed.exists and record.model_key in declared]
     if missing:
-        names = detector.new_names(missing, _others_under_new_names(environment, observed))
+        names = detector.new_names(missing, _others_under_new_names(environment, basis.observed))
         drifted = tuple(
             replace(resource, renamed_to=names.get(resource_key(resource.name))) for resource in drifted
         )
     return with_absences(
         drifted,
-        observed,
+        basis.observed,
         declared=declared,
         visibility=environment.visibility,
         principals=environment.principals,

@@ -14,6 +14,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.drift.absences import without_hidden
 from delta_engine.drift.drifted_resources import ComparedResource
+from delta_engine.drift.observation import Observation
 from delta_engine.drift.status import is_accepted_deletion
 from delta_engine.errors import raise_all
 from delta_engine.execute.outcomes import TableOutcome
@@ -23,7 +24,7 @@ from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import detected_drift, observe_locked
 from delta_engine.orchestrate.planning import draft_revert, draft_sync, plan_unlocked
 from delta_engine.orchestrate.reviewed_plans import earlier_apply, require_fresh
-from delta_engine.orchestrate.runs import Environment, Observation, OpenRun, PlannedRun, RunView, open_run
+from delta_engine.orchestrate.runs import Environment, OpenRun, PlannedRun, RunView, open_run
 from delta_engine.orchestrate.undoing import draft_undo, plan_undo, undo_note
 from delta_engine.ownership.recorded import AcceptedDrift
 from delta_engine.plan_files.document import Options, PlanFile
@@ -206,10 +207,7 @@ def _detected(
     run: OpenRun, models: Sequence[Securable], *, is_partial: bool, tolerates_unreadable: bool = False
 ) -> tuple[Observation, tuple[ComparedResource, ...]]:
     basis = observe_locked(run, models, is_partial=is_partial, tolerates_unreadable=tolerates_unreadable)
-    resources = detected_drift(
-        run.environment, basis.compared.values(), basis.observed, basis.models, now=utc_now()
-    )
-    return basis, resources
+    return basis, detected_drift(run.environment, basis, now=utc_now())
 
 
 def _recorded_plan(run: OpenRun, planned: PlannedRun) -> PlannedRun:

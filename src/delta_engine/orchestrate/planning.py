@@ -14,7 +14,6 @@ from delta_engine.aspects.view_sides import readers_of
 from delta_engine.compile.planner import with_recorded_queries
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
-    declared_by,
     undeclared_others,
 )
 from delta_engine.drift.comparison import may_be_renamed
@@ -27,6 +26,7 @@ from delta_engine.drift.handling import (
     undone_drift,
     with_ignored_drift,
 )
+from delta_engine.drift.observation import Observation
 from delta_engine.drift.renames import irreversible, taken_renames, with_taken_renames
 from delta_engine.drift.status import has_accepted_replacement
 from delta_engine.errors import raise_all
@@ -40,13 +40,11 @@ from delta_engine.models import (
     of_kind,
 )
 from delta_engine.models.constraints import referenced_tables
-from delta_engine.orchestrate.intent import Intent
+from delta_engine.orchestrate.intent import Intent, Undo
 from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import detected_drift, drift_detector, observe, with_statuses
-from delta_engine.orchestrate.runs import Environment, Observation, PlannedRun
-from delta_engine.orchestrate.undeclared_tables import (
-    rows_to_drop,
-)
+from delta_engine.orchestrate.runs import Environment, PlannedRun
+from delta_engine.orchestrate.undeclared_tables import created_rows, undeclared_rows
 from delta_engine.ownership.recorded import is_of_table
 from delta_engine.state.catalog_reader import (
     former_names,
@@ -108,8 +106,11 @@ def _draft(
     return draft_sync(environment, with_statuses(basis))
 
 
-def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
+def draft_sync(environment: Environment, basis: Observation, undo: Undo | None = None) -> PlannedRun:
     """Return the plan of a sync, with the refusals of drift; the plan rules have not judged it yet.
+
+    Args:
+        undo: what is to be undone; None for a plan of the models as they are.
 
     Raises:
         InvalidModelError, RefusalGroup: models do not fit what exists.
@@ -117,7 +118,7 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
     raise_all(partial_model_violations(basis.tables, basis.observed))
     now = utc_now()
     drifted = drift_detector(environment, is_thorough=False).detect(basis.compared.values(), now=now)
-    draft = _with_undone(environment, _planned(environment, basis, drifted, basis.observed), drifted)
+    draft = _planned(environment, basis, undo, drifted, basis.observed)
     in_history = {
         key
         for key, resource in basis.compared.items()
@@ -126,33 +127,22 @@ def draft_sync(environment: Environment, basis: Observation) -> PlannedRun:
     if in_history or draft.meets_drift:
         # Worth a statement per table: the history tells renames from drops and replaced tables, and names the author.
         affected = in_history | {resource.key for resource in drifted}
-        records = [resource for key, resource in basis.compared.items() if key in affected]
-        drifted = detected_drift(environment, records, basis.observed, basis.models, now=now)
+        drifted = detected_drift(environment, basis, affected, now=now)
         if any(resource.renames for resource in drifted):
-            draft = _planned(environment, basis, drifted, draft.snapshot)
-        draft = _with_undone(environment, draft, drifted)
+            return _planned(environment, basis, undo, drifted, draft.snapshot)
+        return _with_drift(environment, draft, drifted)
     return draft
 
 
 def _planned(
-    environment: Environment, basis: Observation, drifted: Sequence[ComparedResource], snapshot: CatalogState
+    environment: Environment,
+    basis: Observation,
+    undo: Undo | None,
+    drifted: Sequence[ComparedResource],
+    snapshot: CatalogState,
 ) -> PlannedRun:
-    planner, undo = environment.planner, basis.undo
     records = with_taken_renames(basis.records, taken_renames(basis.tables, drifted))
-    planned_records = records
-    if basis.is_partial:  # the rest is not known to be undeclared
-        models = (*basis.models, *(undo.created if undo else ()))
-        named = by_resource(models).keys()
-        planned_records = {
-            key: record for key, record in records.items() if is_of_table(record) or key in named
-        }
-    intent = Intent(
-        planner=planner,
-        models=with_ignored_drift(undo.baselines if undo else basis.models, drifted, planner.policy),
-        records=planned_records,
-        removed=rows_to_drop(environment, basis, declared_by(records).values()),
-        undo=undo,
-    )
+    intent = _intent(environment, replace(basis, records=records), undo, drifted)
     snapshot = _with_further_tables(environment, intent, snapshot)
     if basis.is_partial:
         snapshot = _with_recorded(environment, intent, basis.state, snapshot)
@@ -165,7 +155,7 @@ def _planned(
         snapshot, observed = snapshot.with_tables(fresh), observed.with_tables(fresh)
         plan = intent.plan(snapshot)
     snapshot, unread = _with_policies_on_tables(environment, basis.models, plan, snapshot)
-    return PlannedRun(
+    planned = PlannedRun(
         plan=plan,
         compiled=environment.compiled(plan),
         basis=replace(
@@ -177,6 +167,25 @@ def _planned(
         models=basis.models,
         intent=intent,
         snapshot=snapshot,
+    )
+    return _with_drift(environment, planned, drifted)
+
+
+def _intent(
+    environment: Environment, basis: Observation, undo: Undo | None, drifted: Sequence[ComparedResource]
+) -> Intent:
+    """Return what a sync brings about: the models, or what an undo brings back, with the drift that is ignored."""
+    planner, records = environment.planner, basis.records
+    created = undo.created if undo else ()
+    if basis.is_partial:  # the rest is not known to be undeclared
+        named = by_resource((*basis.models, *created)).keys()
+        records = {key: record for key, record in records.items() if is_of_table(record) or key in named}
+    return Intent(
+        planner=planner,
+        models=with_ignored_drift(undo.baselines if undo else basis.models, drifted, planner.policy),
+        records=records,
+        removed=created_rows(environment, basis, created) if undo else undeclared_rows(environment, basis),
+        undo=undo,
     )
 
 
@@ -190,7 +199,7 @@ def _with_data_changes(plan: TablePlan, observed: CatalogState) -> frozenset[str
     return frozenset(key for key in written if observed.tables[key].former_name is None)
 
 
-def _with_undone(
+def _with_drift(
     environment: Environment, planned: PlannedRun, drifted: Sequence[ComparedResource]
 ) -> PlannedRun:
     """Return a planned run with the drift that its plan undoes, and why drift refuses it."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import DriftPolicy
@@ -24,6 +24,7 @@ from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, ComparedResource, UndoneDrift, UnmanagedPart
 from delta_engine.drift.handling import is_replaced
+from delta_engine.drift.observation import Observation
 from delta_engine.errors import (
     MissingDependencyError,
     RefusedError,
@@ -34,8 +35,8 @@ from delta_engine.execute.action_runner import ActionRunner, Executor
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OnOutcome
 from delta_engine.models import QualifiedName, Securable, Table, of_kind
-from delta_engine.orchestrate.intent import Intent, Undo
-from delta_engine.ownership.recorded import Recorded, is_unrecorded, table_record
+from delta_engine.orchestrate.intent import Intent
+from delta_engine.ownership.recorded import is_unrecorded, table_record
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
 from delta_engine.state.catalog_reader import CatalogReader
 from delta_engine.state.existing_files import LocationReader
@@ -142,42 +143,6 @@ class Environment:
         """Return a snapshot without the undeclared tables of other projects."""
         own = tuple(name for name in observed.other_tables if matches_any(name, self.owns))
         return replace(observed, other_tables=own)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
-    """What a plan is made from.
-
-    Args:
-        models: the declared models, keys of tables resolved.
-        observed: a snapshot of them, and of what is recorded and no longer declared.
-        loaded: the deployment state as it was loaded; None if there is none yet.
-        state: the same under the present names of tables; for a plan, with the statuses that the snapshot shows.
-        records: of all that has a model, by resource key; those of what is renamed also under their new names.
-        compared: the records next to what exists, by resource key.
-        is_partial: whether other models were left out.
-        undo: what is to be undone; None for a plan of the models as they are.
-        unreadable: why tables are not in the snapshot.
-        warnings: why recorded tables that no model declares are not in the snapshot.
-        has_undeclared: whether these were read at all, so that `unreadable` says which are missing.
-    """
-
-    models: tuple[Securable, ...]
-    observed: CatalogState
-    loaded: DeploymentState | None = None
-    state: DeploymentState | None = None
-    records: Mapping[str, Recorded[Any]] = field(default_factory=dict)
-    compared: Mapping[str, ComparedResource] = field(default_factory=dict)
-    is_partial: bool = False
-    undo: Undo | None = None
-    unreadable: tuple[RefusedError, ...] = ()
-    warnings: tuple[str, ...] = ()
-    has_undeclared: bool = True
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """The declared tables."""
-        return tuple(of_kind(Table, self.models))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 from delta_engine.actions.policy import matches_any
 from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.recorded_models import declared_by
+from delta_engine.drift.observation import Observation
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, Securable, SecurableName, Table, labelled
-from delta_engine.orchestrate.runs import UNREADABLE, Environment, Observation
+from delta_engine.models import QualifiedName, Securable, SecurableName, Table, labelled, of_kind
+from delta_engine.orchestrate.runs import UNREADABLE, Environment
 from delta_engine.ownership.recorded import Recorded, table_record
 from delta_engine.state.audits import NO_AUDIT, Audit
 from delta_engine.state.catalog_reader import CatalogReader, former_names, readable_snapshot
@@ -17,30 +19,34 @@ from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command
 
 
-def rows_to_drop(
-    environment: Environment, basis: Observation, applied: Iterable[Securable]
-) -> Mapping[SecurableName, int | None]:
-    """Return the tables that are no longer declared, and everything whose creation is undone.
-
-    Tables come with the number of their rows, if the policy drops them.
-    """
-    others: dict[SecurableName, int | None] = {}
+def undeclared_rows(environment: Environment, basis: Observation) -> Mapping[SecurableName, int | None]:
+    """Return the tables that are no longer declared, with the number of their rows, if the policy drops them."""
     if basis.state is None:
-        return others
-    if basis.undo is not None:
-        created = [model for model in basis.undo.created if isinstance(model, Table)]
-        others |= {model.qualified_name: 0 for model in basis.undo.created if not isinstance(model, Table)}
-        names = tuple(removed_tables(basis.state, created, basis.observed))
-        is_dropped = True
-    else:
-        tables = undeclared_tables(environment, basis.tables, applied, is_partial=basis.is_partial)
-        undeclared = [table for table in tables if table.key in basis.observed.tables]  # the readable ones
-        names = tuple(removed_tables(basis.state, undeclared, basis.observed))
-        is_dropped = environment.planner.drops_tables
-    if not names or not is_dropped or environment.row_counter is None:
-        return others | dict.fromkeys(names)
+        return {}
+    applied = declared_by(basis.records).values()
+    tables = undeclared_tables(environment, basis.tables, applied, is_partial=basis.is_partial)
+    readable = [table for table in tables if table.key in basis.observed.tables]
+    names = tuple(removed_tables(basis.state, readable, basis.observed))
+    return _rows(environment, names) if environment.planner.drops_tables else dict.fromkeys(names)
+
+
+def created_rows(
+    environment: Environment, basis: Observation, created: Sequence[Securable]
+) -> Mapping[SecurableName, int | None]:
+    """Return what an undo drops because the undone run created it, tables with the number of their rows."""
+    if basis.state is None:
+        return {}
+    names = tuple(removed_tables(basis.state, of_kind(Table, created), basis.observed))
+    others = (model.qualified_name for model in created if not isinstance(model, Table))
+    return {**dict.fromkeys(others, 0), **_rows(environment, names)}
+
+
+def _rows(environment: Environment, names: Sequence[QualifiedName]) -> Mapping[SecurableName, int | None]:
+    """Return the numbers of rows of tables; None if they cannot be counted, which keeps the tables."""
+    if not names or environment.row_counter is None:
+        return dict.fromkeys(names)
     rows = environment.row_counter.count(names)
-    return others | {name: rows[name.key] for name in names}
+    return {name: rows[name.key] for name in names}
 
 
 def undeclared_tables(

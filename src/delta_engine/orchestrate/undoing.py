@@ -15,6 +15,7 @@ from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.recorded_models import with_recorded_grants
 from delta_engine.drift.commit_paths import renames
+from delta_engine.drift.observation import Observation
 from delta_engine.drift.renames import with_former_names
 from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
 from delta_engine.models import (
@@ -39,7 +40,7 @@ from delta_engine.orchestrate.restore_decisions import (
     why_not_restored,
     why_not_returned,
 )
-from delta_engine.orchestrate.runs import Environment, Observation, PlannedRun
+from delta_engine.orchestrate.runs import Environment, PlannedRun
 from delta_engine.orchestrate.undeclared_tables import read_undeclared
 from delta_engine.ownership.recorded import AnyRecord, LastChange, Recorded, is_of_table
 from delta_engine.plan_files.document import Options
@@ -125,8 +126,8 @@ def draft_undo(environment: Environment, state: DeploymentState | None, options:
         created=created,
     )
     notes = [f"left out: {message}" for message in refusal_messages(refused)] if options.skips_refused else []
-    basis = replace(basis, models=undo.models, undo=undo, warnings=(*basis.warnings, *notes))
-    draft = draft_sync(environment, basis)
+    basis = replace(basis, models=undo.models, warnings=(*basis.warnings, *notes))
+    draft = draft_sync(environment, basis, undo)
     if not options.skips_refused:
         draft = replace(draft, refusals=(*refused, *draft.refusals))
     return draft

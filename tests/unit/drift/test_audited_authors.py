@@ -11,7 +11,8 @@ import pytest
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drifted_resources import Attribution, DriftFacts
+from delta_engine.drift.drifted_resources import Attribution
+from delta_engine.drift.observation import DriftFacts, Observation
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import StatementError
 from delta_engine.models import Table
@@ -54,10 +55,7 @@ def facts(observed: TableState, model: Table = GOVERNED, *, checked_at: datetime
     return DriftFacts(
         environment="test",
         checked_at=checked_at,
-        models=[model],
-        state=state,
-        observed=snapshot,
-        records=records_of([model]),
+        basis=Observation(models=(model,), state=state, observed=snapshot, records=records_of([model])),
         drifted=DriftDetector(DriftPolicy()).detect(compare(state, snapshot), now=checked_at),
     )
 

@@ -15,7 +15,8 @@ from delta_engine.deployment.document import (
     DeploymentState,
 )
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drifted_resources import NOT_DELTA, DriftFacts, PlannedRevert
+from delta_engine.drift.drifted_resources import NOT_DELTA
+from delta_engine.drift.observation import DriftFacts, Observation, PlannedRevert
 from delta_engine.drift.renames import irreversible
 from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, PrimaryKey, QualifiedName, Table, resource_key
@@ -252,7 +253,10 @@ def test_of_unmanaged_tables_only_importable_ones_are_recommended() -> None:
     unmanaged = DriftDetector(DriftPolicy(), history=DeltaAlone()).unmanaged(snapshot, (), now=LATER)
     assert [classified.finding.actual for _, classified in unmanaged] == ["exists", NOT_DELTA, "exists"]
     facts = DriftFacts(
-        environment="test", checked_at=LATER, models=[], observed=snapshot, unmanaged=unmanaged
+        environment="test",
+        checked_at=LATER,
+        basis=Observation(models=(), observed=snapshot),
+        unmanaged=unmanaged,
     )
     report = drift_report(facts)
     assert [recommendation.text for recommendation in report.recommendations] == [
@@ -287,10 +291,12 @@ def test_moves_that_a_policy_enforces_are_drift_undone_or_pending(state: Deploym
     facts = DriftFacts(
         environment="test",
         checked_at=LATER,
-        models=[MODEL],
-        state=state,
-        observed=CatalogState(tables={ORDERS.key: state_now}),
-        records=records_of([MODEL]),
+        basis=Observation(
+            models=(MODEL,),
+            state=state,
+            observed=CatalogState(tables={ORDERS.key: state_now}),
+            records=records_of([MODEL]),
+        ),
         drifted=detected,
         plan_policy=Policy(column_order=ColumnOrder.ENFORCE),
         reversal=PlannedRevert(resources=frozenset(resource.key for resource in detected)),
@@ -316,10 +322,12 @@ def test_of_entries_that_overlap_the_first_that_has_not_expired_counts_and_none_
         DriftFacts(
             environment="test",
             checked_at=LATER,
-            models=[MODEL],
-            state=deployment_state(MODEL),
-            observed=CatalogState(tables={ORDERS.key: changed}),
-            records=records_of([MODEL]),
+            basis=Observation(
+                models=(MODEL,),
+                state=deployment_state(MODEL),
+                observed=CatalogState(tables={ORDERS.key: changed}),
+                records=records_of([MODEL]),
+            ),
             drifted=detected,
             policy=policy,
         )

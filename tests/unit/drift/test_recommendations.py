@@ -18,7 +18,7 @@ import pytest
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy
 from delta_engine.actions.policy import DestructiveKind, NeededConsent
 from delta_engine.drift.detector import DriftDetector
-from delta_engine.drift.drifted_resources import DriftFacts, PlannedRevert
+from delta_engine.drift.observation import DriftFacts, Observation, PlannedRevert
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import CatalogReadError
 from delta_engine.models import Column, ForeignKey, Table, resource_key
@@ -332,8 +332,7 @@ def test_what_cannot_be_read_has_no_command_and_says_so() -> None:
     facts = DriftFacts(
         environment="test",
         checked_at=LATER,
-        models=[],
-        observed=CatalogState(tables={}),
+        basis=Observation(models=(), observed=CatalogState(tables={})),
         unreadable=DriftDetector(DriftPolicy()).unreadable([refusal], now=LATER),
     )
     report = drift_report(facts)
@@ -358,8 +357,7 @@ def test_a_deletion_is_accepted_with_the_tables_whose_keys_went_with_it_alone(is
         DriftFacts(
             environment="test",
             checked_at=LATER,
-            models=[parent, child],
-            observed=observed,
+            basis=Observation(models=(parent, child), observed=observed),
             drifted=DriftDetector(DriftPolicy()).detect(compare(state, observed), now=LATER),
         )
     )
@@ -517,8 +515,7 @@ def _calls_to_report(count: int) -> int:
     facts = DriftFacts(
         environment="test",
         checked_at=LATER,
-        models=models,
-        observed=observed,
+        basis=Observation(models=tuple(models), observed=observed),
         drifted=drifted,
         reversal=PlannedRevert(resources=frozenset(table.key for table in drifted), needed=tuple(needed)),
     )

@@ -19,6 +19,7 @@ from delta_engine.deployment.resources import (
     unfinished,
 )
 from delta_engine.deployment.stores.memory import MemoryStateStore, memory_journals
+from delta_engine.drift.observation import Observation
 from delta_engine.errors import StatementError
 from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement
 from delta_engine.models import Column, QualifiedName, SchemaName, Table, resource_key
@@ -26,7 +27,7 @@ from delta_engine.orchestrate import recording
 from delta_engine.orchestrate.applied_records import AppliedRecords
 from delta_engine.orchestrate.intent import Intent
 from delta_engine.orchestrate.recording import Recording
-from delta_engine.orchestrate.runs import Observation, PlannedRun
+from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.ownership.recorded import (
     AnyRecord,
     Failure,
