@@ -30,8 +30,8 @@ from delta_engine.deployment.recorder import left_journals, require_no_journal
 from delta_engine.deployment.repository import LoadedState
 from delta_engine.deployment.resources import ONLY_RENAMABLE, with_new_name, without_resources
 from delta_engine.deployment.stored import LockHolder
+from delta_engine.drift.document_changes import DEPLOYED_AT, compare_states
 from delta_engine.drift.saved_documents import MOST_READ, SavedDocument, saved_documents
-from delta_engine.drift.status import DEPLOYED_AT, compare_states
 from delta_engine.errors import ConfigError, DeltaEngineError, InvalidCommandError, unknown
 from delta_engine.models import QualifiedName, Table, ViewName, resource_key
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend

@@ -11,7 +11,7 @@ from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, StateMismatchError
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stored import StateVersion
-from delta_engine.drift.status import compare_states
+from delta_engine.drift.document_changes import compare_states
 from delta_engine.telemetry.visible import counted
 
 MOST_READ: Final = 20

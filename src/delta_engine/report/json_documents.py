@@ -27,6 +27,7 @@ from delta_engine.actions.policy import Consent, NeededConsent
 from delta_engine.aspects import KINDS
 from delta_engine.deployment.definitions import define, keep
 from delta_engine.deployment.document import DeploymentState
+from delta_engine.drift.document_changes import ResourceChange
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import (
     NO_UNDONE_DRIFT,
@@ -34,7 +35,6 @@ from delta_engine.drift.drifted_resources import (
     UnmanagedPart,
 )
 from delta_engine.drift.saved_documents import SavedDocument
-from delta_engine.drift.status import ResourceChange
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Schema, SchemaName, Table, resource_key
 from delta_engine.ownership.recorded import AnyRecord, resource_id

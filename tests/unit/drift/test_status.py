@@ -23,7 +23,8 @@ from delta_engine.deployment.resources import (
     with_new_name,
     without_resources,
 )
-from delta_engine.drift.status import compare_states, confirmed
+from delta_engine.drift.document_changes import compare_states
+from delta_engine.drift.status import confirmed
 from delta_engine.models import CheckConstraint, Column, QualifiedName, SchemaName, resource_key
 from delta_engine.ownership.recorded import AnyRecord, Failure, Recorded, RecordedDifference, Status
 from delta_engine.state.states import ABSENT, CatalogState, TableState
