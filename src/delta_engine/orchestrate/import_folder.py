@@ -223,7 +223,7 @@ class _Writer:
         self._present = present
         self._relations: dict[str, Table | View] = {}
         self._note(present.values())
-        self._waiting: list[_File] = []
+        self._waiting: dict[Path, Sequence[Securable]] = {}
         self._folders: set[Path] = set()
         self.awaited: set[str] = set()
 
@@ -236,12 +236,11 @@ class _Writer:
         undeclared = [
             model for model in imported.models if resource_key(model.qualified_name) not in self._present
         ]
-        self._waiting += _files(self._folder, undeclared)
-        ready = [file for file in self._waiting if self._is_ready(file)]
-        self._waiting = [file for file in self._waiting if file not in ready]
-        for file in ready:
-            self._write(file)
-        for written in {file.path.parent for file in ready} & self._folders:
+        self._waiting |= _files(self._folder, undeclared)
+        ready = [path for path, models in self._waiting.items() if self._is_ready(models)]
+        for path in ready:
+            self._write(path, self._waiting.pop(path))
+        for written in {path.parent for path in ready} & self._folders:
             sync_folder(written)
 
     def _note(self, models: Iterable[Securable]) -> None:
@@ -251,53 +250,45 @@ class _Writer:
         """Verify that no model is left unwritten."""
         assert not self._waiting, self._waiting
 
-    def _is_ready(self, file: _File) -> bool:
-        parents = {name.key for table in of_kind(Table, file.models) for name in referenced_tables(table)}
-        views = of_kind(View, file.models)
+    def _is_ready(self, models: Sequence[Securable]) -> bool:
+        parents = {name.key for table in of_kind(Table, models) for name in referenced_tables(table)}
+        views = of_kind(View, models)
         read = {name.key for view in views for name in read_relations(view.query) or ()}
         return self.awaited.isdisjoint(parents | read)
 
-    def _write(self, file: _File) -> None:
-        written = [as_written(model, self._relations) for model in file.models]
+    def _write(self, path: Path, models: Sequence[Securable]) -> None:
+        written = [as_written(model, self._relations) for model in models]
         variables = self._folder.settings.variables
         try:
-            written = write_queries(written, file.path, variables)
+            written = write_queries(written, path, variables)
         except InvalidCommandError as refusal:
             self._report.refusals.append(refusal)
             return
         text = yaml_models(written, variables)
         conf_dir = self._folder.conf_dir
-        first = f"{schema_line(file.path, conf_dir)}\n" if conf_dir else ""
+        first = f"{schema_line(path, conf_dir)}\n" if conf_dir else ""
         data = f"{first}{text}".encode()
         if len(data) > MAX_BYTES:
-            reason = f"{file.path} would be larger than a model file may be ({MAX_BYTES:,} bytes)"
+            reason = f"{path} would be larger than a model file may be ({MAX_BYTES:,} bytes)"
             self._report.refusals.append(InvalidCommandError(reason, way_out="Import it with --per table."))
             return
-        if file.path.parent not in self._folders:
-            file.path.parent.mkdir(parents=True, exist_ok=True)
-            remove_unfinished_files(file.path.parent)
-            self._folders.add(file.path.parent)
+        if path.parent not in self._folders:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            remove_unfinished_files(path.parent)
+            self._folders.add(path.parent)
         try:
-            create_atomically(file.path, data)
+            create_atomically(path, data)
         except FileExistsError:
-            self._report.refusals.append(
-                _occupied(file.path, [str(model.qualified_name) for model in file.models])
-            )
+            self._report.refusals.append(_occupied(path, [str(model.qualified_name) for model in models]))
             return
-        self._report.files.append(file.path)
-        tables = len(of_kind(Table, file.models))
+        self._report.files.append(path)
+        tables = len(of_kind(Table, models))
         self._report.tables += tables
-        self._report.others += sum(model.qualified_name.is_selectable for model in file.models) - tables
+        self._report.others += sum(model.qualified_name.is_selectable for model in models) - tables
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _File:
-    path: Path
-    models: Sequence[Securable]
-
-
-def _files(folder: ModelFolder, models: Sequence[Securable]) -> Iterator[_File]:
-    """Yield the files of whole schemas' models."""
+def _files(folder: ModelFolder, models: Sequence[Securable]) -> Mapping[Path, Sequence[Securable]]:
+    """Return the models by their files, in the order of the files."""
     tables, others = of_kind(Table, models), [model for model in models if not isinstance(model, Table)]
     by_path: dict[Path, list[Securable]] = defaultdict(list)
     for model in (*tables, *others) if folder.per is Per.SCHEMA else (*others, *tables):
@@ -306,7 +297,7 @@ def _files(folder: ModelFolder, models: Sequence[Securable]) -> Iterator[_File]:
         else:
             path = folder.file_of_schema(_schema_of(model))
         by_path[path].append(model)
-    return (_File(path, own) for path, own in by_path.items())
+    return by_path
 
 
 def _schema_of(model: Securable) -> str:

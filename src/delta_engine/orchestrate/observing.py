@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from delta_engine.actions.policy import Policy
 from delta_engine.backends.capabilities import Feature
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
@@ -70,42 +71,51 @@ def observe(
     models = without_done_renames(resolved(models), state)
     besides = without_done_renames(besides, state)
     recorded = last_models(model_records(state)).values()
-    undeclared = undeclared_tables(environment, of_kind(Table, models), recorded, is_partial=is_partial)
-    retired: list[Securable] = [*undeclared]
-    if not is_partial:
-        retired += undeclared_others((*models, *besides), state)
-    reading = read_catalog(
+    retired: list[Securable] = [
+        *undeclared_tables(environment, of_kind(Table, models), recorded, is_partial=is_partial),
+        *(() if is_partial else undeclared_others((*models, *besides), state)),
+    ]
+    basis = read_catalog(
         environment.reader,
         with_recorded_grants((*models, *besides), state),
         with_recorded_grants(retired, state),
         tolerates_unreadable=tolerates_unreadable,
     )
-    observed = with_recorded_tags(environment.without_others(reading.observed), state)
+    observed = with_recorded_tags(environment.without_others(basis.observed), state)
     if tolerates_unreadable:
-        unread = {refusal.securable for refusal in reading.unreadable}
+        unread = {refusal.securable for refusal in basis.unreadable}
         views = (view for view in of_kind(View, models) if labelled(view.qualified_name) in unread)
         observed = _without_replaced(environment, observed, views)
     models, observed = with_referenced_keys(environment, models, observed)
-    declared = (*models, *besides)
+    basis = replace(basis, models=models, observed=observed, loaded=state, is_partial=is_partial)
+    return _compared(basis, (*models, *besides), retired, environment.planner.policy)
+
+
+def _compared(
+    basis: Observation, declared: Sequence[Securable], retired: Sequence[Securable], policy: Policy
+) -> Observation:
+    """Return an observation with its records, settled and compared with the snapshot.
+
+    Args:
+        declared: the models that were read.
+        retired: the recorded models of what no longer is declared.
+    """
+    state, observed = basis.loaded, basis.observed
     settled = state and with_settled_renames(state, declared, observed)
-    left = [model.qualified_name for model in retired]
-    settled = settled and with_settled_creations(settled, left, observed, environment.planner.policy)
+    names = [model.qualified_name for model in retired]
+    settled = settled and with_settled_creations(settled, names, observed, policy)
     records = model_records(settled)
-    names = (table.qualified_name for table in undeclared)
-    attempted = {name.key: name for name in names if not records[resource_key(name)].applied}
-    return Observation(
-        models=models,
+    tables = (table.qualified_name for table in of_kind(Table, retired))
+    attempted = {name.key: name for name in tables if not records[resource_key(name)].applied}
+    return replace(
+        basis,
         observed=_as_others(observed, attempted),
-        loaded=state,
         state=settled,
         records=under_new_names(records, declared, observed),
-        compared=compared(settled, observed, environment.planner.policy, declared),
-        is_partial=is_partial,
+        compared=compared(settled, observed, policy, declared),
         unreadable=tuple(
-            refusal for refusal in reading.unreadable if (refusal.table or "").lower() not in attempted
+            refusal for refusal in basis.unreadable if (refusal.table or "").lower() not in attempted
         ),
-        warnings=reading.warnings,
-        has_undeclared=reading.has_undeclared,
     )
 
 

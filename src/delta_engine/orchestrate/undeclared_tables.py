@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from delta_engine.actions.policy import matches_any
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import declared_by
 from delta_engine.drift.observation import Observation
-from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Securable, SecurableName, Table, labelled, of_kind
 from delta_engine.orchestrate.runs import UNREADABLE, Environment
 from delta_engine.ownership.recorded import Recorded, table_record
@@ -85,29 +84,13 @@ def removed_tables(
             yield name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogReading:
-    """A snapshot of the readable tables.
-
-    Args:
-        unreadable: why tables are missing from it.
-        warnings: the same for undeclared tables, in the words of a plan.
-        has_undeclared: whether undeclared tables were read at all, so that `unreadable` says which are missing.
-    """
-
-    observed: CatalogState
-    unreadable: tuple[RefusedError, ...] = ()
-    warnings: tuple[str, ...] = ()
-    has_undeclared: bool = True
-
-
 def read_catalog(
     reader: CatalogReader,
     models: Sequence[Securable],
     undeclared: Sequence[Securable],
     *,
     tolerates_unreadable: bool,
-) -> CatalogReading:
+) -> Observation:
     """Read what is declared and what no longer is at once. The latter does not keep the former from being read.
 
     Raises:
@@ -129,7 +112,8 @@ def read_catalog(
         if failed
         else [refusal for refusal in unreadable if (refusal.table or refusal.securable) in names]
     )
-    return CatalogReading(
+    return Observation(
+        models=tuple(models),
         observed=observed,
         unreadable=unreadable,
         warnings=tuple(map(_unreadable, warned)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
@@ -14,22 +14,14 @@ from delta_engine.sql.text import sql_literal
 
 
 @dataclass(frozen=True, slots=True)
-class ViewDefinition:
-    """A view; `query` is None for principals who may not see it."""
-
-    name: QualifiedName
-    query: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class ViewDefinitionReader:
     """Reads the views of schemas: one query for each catalog."""
 
     runner: SqlRunner
 
-    def read(self, schemas: Iterable[SchemaName]) -> Sequence[ViewDefinition]:
-        """Return the views, sorted by name; raises StatementError."""
-        views = []
+    def read(self, schemas: Iterable[SchemaName]) -> Mapping[QualifiedName, str | None]:
+        """Return the queries of the views, sorted by name, None for hidden ones; raises StatementError."""
+        queries: dict[QualifiedName, str | None] = {}
         for catalog, group in groupby(
             sorted({*schemas}, key=lambda schema: schema.key), key=lambda schema: schema.catalog
         ):
@@ -43,8 +35,8 @@ class ViewDefinitionReader:
             for row in self.runner.run(sql):
                 name = QualifiedName(catalog, str(row["table_schema"]), str(row["table_name"]))
                 query = row["view_definition"]
-                views.append(ViewDefinition(name, None if query is None else str(query)))
-        return sorted(views, key=lambda view: view.name.key)
+                queries[name] = None if query is None else str(query)
+        return dict(sorted(queries.items(), key=lambda view: view[0].key))
 
 
 NO_VIEWS: Final = ViewDefinitionReader(NO_ROWS)
