@@ -139,35 +139,45 @@ _Touched = tuple[str, tuple[object]]
 """What a commit changed, in lower case, and its value; a value that the commit does not tell equals no other."""
 
 
-def _touched(commit: Commit, later: Sequence[Commit], earlier: Sequence[Commit]) -> Iterator[_Touched]:
+def _touched(commit: Commit, later: Sequence[Commit], earlier: Sequence[Commit]) -> Iterable[_Touched]:
     parameters = commit.parameters
     match commit.operation:
-        case "ADD COLUMNS" | "DROP COLUMNS" | "CHANGE COLUMN" | "CHANGE COLUMNS" as operation:
-            if "position" in parameters and all(len(path) == 1 for path, _ in columns(commit)):
-                yield "column order", (object(),)
-            for path, definition in columns(commit):
-                for name in _names(path, later, earlier):
-                    if not operation.startswith("CHANGE"):
-                        yield name, (object(),)
-                    if operation != "DROP COLUMNS":
-                        yield from _facets(name, definition)
+        case "ADD COLUMNS" | "DROP COLUMNS" | "CHANGE COLUMN" | "CHANGE COLUMNS":
+            return _touched_columns(commit, later, earlier)
         case "RENAME COLUMN":
-            for path in renamed(commit):
-                yield from ((name, (object(),)) for name in _names(path, later, earlier))
+            return _untold(name for path in renamed(commit) for name in _names(path, later, earlier))
         case "SET TBLPROPERTIES" | "UNSET TBLPROPERTIES":
-            for key, value in _properties(parameters.get("properties", "")):
-                yield from ((field, (value,)) for field in _fields_of_property(key))
+            values = _properties(parameters.get("properties", ""))
+            return ((field, (value,)) for key, value in values for field in _fields_of_property(key))
         case "REMOVE COLUMN MAPPING":
-            yield from ((field, (object(),)) for field in _fields_of_property(COLUMN_MAPPING_MODE))
+            return _untold(_fields_of_property(COLUMN_MAPPING_MODE))
         case "DROP FEATURE":
-            feature = f"delta.feature.{parameters.get('featureName', '')}"
-            yield from ((field, (object(),)) for field in _fields_of_property(feature))
+            return _untold(_fields_of_property(f"delta.feature.{parameters.get('featureName', '')}"))
         case "ADD CONSTRAINT" | "DROP CONSTRAINT" as operation:
             name = parameters.get("name", "").lower()
             value = parameters.get("expr", object()) if operation == "ADD CONSTRAINT" else None
-            yield from ((f"{what} {name}", (value,)) for what in ("check", "primary key", "foreign key"))
+            return ((f"{what} {name}", (value,)) for what in ("check", "primary key", "foreign key"))
         case "CLUSTER BY":
-            yield "clustering", (parameters.get("newClusteringColumns", object()),)
+            return [("clustering", (parameters.get("newClusteringColumns", object()),))]
+    return ()
+
+
+def _untold(fields: Iterable[str]) -> Iterator[_Touched]:
+    """Yield fields whose values a commit does not tell."""
+    yield from ((field, (object(),)) for field in fields)
+
+
+def _touched_columns(
+    commit: Commit, later: Sequence[Commit], earlier: Sequence[Commit]
+) -> Iterator[_Touched]:
+    if "position" in commit.parameters and all(len(path) == 1 for path, _ in columns(commit)):
+        yield from _untold(["column order"])
+    for path, definition in columns(commit):
+        for name in _names(path, later, earlier):
+            if not commit.operation.startswith("CHANGE"):
+                yield from _untold([name])
+            if commit.operation != "DROP COLUMNS":
+                yield from _facets(name, definition)
 
 
 def _names(path: Path, later: Sequence[Commit], earlier: Sequence[Commit]) -> set[str]:

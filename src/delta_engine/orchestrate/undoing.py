@@ -101,36 +101,55 @@ def draft_undo(environment: Environment, state: DeploymentState | None, options:
     )
     others = tuple(change.other for change in changes if change.other is not None)
     former = _with_histories(environment, [table for table in map(_former, changes) if table is not None])
-    asked = (*(table.baseline for table in former), *others)
-    besides = [model for model in created if not isinstance(model, Table)]
-    basis = with_statuses(observe(environment, asked, state, is_partial=True, besides=besides))
-    dropped = with_recorded_grants(of_kind(Table, created), state)
-    basis = _with_created(environment, basis, dropped)
-    able: list[_FormerTable] = []
-    for table in former:
-        if problem := table.problem(basis.observed.table(table.baseline.qualified_name)):
-            refused.append(_refusal(table.name, problem))
-        else:
-            able.append(table)
-    undo = Undo(
-        run=past.run,
-        title=str(past),
-        models=(*(table.model for table in able), *others),
-        baselines=(*(table.baseline for table in able), *others),
-        former={table.model.key: table.before for table in able},
-        restores={table.model.qualified_name: table.restore for table in able if table.restore is not None},
-        restored=frozenset(
-            table.model.key for table in able if table.restore is not None or table.is_restored
-        ),
-        returns=tuple(table.model.qualified_name for table in able if table.is_returned),
-        created=created,
-    )
+    basis = _observed(environment, state, [*(table.baseline for table in former), *others], created)
+    problems = {
+        table.name: table.problem(basis.observed.table(table.baseline.qualified_name)) for table in former
+    }
+    refused += (_refusal(name, problem) for name, problem in problems.items() if problem)
+    able = [table for table in former if not problems[table.name]]
+    undo = _undo_to(past, able, others, created)
     notes = [f"left out: {message}" for message in refusal_messages(refused)] if options.skips_refused else []
     basis = replace(basis, models=undo.models, warnings=(*basis.warnings, *notes))
     draft = draft_sync(environment, basis, undo)
     if not options.skips_refused:
         draft = replace(draft, refusals=(*refused, *draft.refusals))
     return draft
+
+
+def _observed(
+    environment: Environment,
+    state: DeploymentState | None,
+    former: Sequence[Securable],
+    created: Sequence[Securable],
+) -> Observation:
+    """Observe what an undo brings back, and what it drops because the undone run created it."""
+    besides = [model for model in created if not isinstance(model, Table)]
+    basis = with_statuses(observe(environment, former, state, is_partial=True, besides=besides))
+    states, warnings = read_undeclared(environment, with_recorded_grants(of_kind(Table, created), state))
+    observed = basis.observed.with_tables(states) if states else basis.observed
+    return replace(basis, observed=observed, warnings=(*basis.warnings, *warnings))
+
+
+def _undo_to(
+    past: PastRun,
+    tables: Sequence[_FormerTable],
+    others: Sequence[Securable],
+    created: tuple[Securable, ...],
+) -> Undo:
+    """Return what brings back tables and others as they were declared before a run."""
+    restores = {table.model.qualified_name: table.restore for table in tables if table.restore is not None}
+    restored = {table.model.key for table in tables if table.restore is not None or table.is_restored}
+    return Undo(
+        run=past.run,
+        title=str(past),
+        models=(*(table.model for table in tables), *others),
+        baselines=(*(table.baseline for table in tables), *others),
+        former={table.model.key: table.before for table in tables},
+        restores=restores,
+        restored=frozenset(restored),
+        returns=tuple(table.model.qualified_name for table in tables if table.is_returned),
+        created=created,
+    )
 
 
 def _covers(options: Options, name: SecurableName) -> bool:
@@ -377,12 +396,6 @@ def _with_histories(environment: Environment, tables: Iterable[_FormerTable]) ->
     if environment.history is not None and names:
         histories = environment.history.read_commits(names)
     return [table.with_commits(histories.get(table.name.key)) for table in tables]
-
-
-def _with_created(environment: Environment, basis: Observation, created: Sequence[Table]) -> Observation:
-    states, warnings = read_undeclared(environment, created)
-    observed = basis.observed.with_tables(states) if states else basis.observed
-    return replace(basis, observed=observed, warnings=(*basis.warnings, *warnings))
 
 
 def _is_applied(record: AnyRecord | None) -> bool:

@@ -139,31 +139,18 @@ def snapshot_with_former_names(reader: CatalogReader, models: Sequence[Securable
     they get with it. A pending rename costs a second snapshot.
     """
     observed = snapshot_by(reader, models)
-    listed = {name.key: name for name in observed.other_tables}
     declared = {table.key: table for table in of_kind(Table, models)}
-    formers = {
-        key: listed[former.key]
-        for key, table in declared.items()
-        if table.renamed_from and not observed.table(table.qualified_name).exists
-        for former in [former for former in former_names(table) if former.key in listed][:1]
-    }
+    formers = _former_tables(declared.values(), observed)
     views = [view for view in of_kind(View, models) if _may_have_former_name(view, observed)]
     if not formers and not views:
         return observed
+    policies = [policy for policy in of_kind(AbacPolicy, models) if policy.scope.key in formers]
     of_renamed = snapshot_by(
         reader,
         [
             *(under_former_name(declared[key], former) for key, former in formers.items()),
-            *(
-                replace(view, view_name=former.name, renamed_from=())
-                for view in views
-                for former in view.former_names
-            ),
-            *(
-                replace(policy, scope=PolicyScope(ScopeKind.TABLE, str(formers[policy.scope.key])))
-                for policy in of_kind(AbacPolicy, models)
-                if policy.scope.key in formers
-            ),
+            *(_under_former_name(view, former) for view in views for former in view.former_names),
+            *(_on_former_table(policy, formers[policy.scope.key]) for policy in policies),
         ],
     )
     tables = {
@@ -176,7 +163,7 @@ def snapshot_with_former_names(reader: CatalogReader, models: Sequence[Securable
         for view in views
         for former in [name for name in view.former_names if of_renamed.views[name.key].exists][:1]
     }
-    new_names = [(former, declared[key].qualified_name) for key, former in formers.items() if key in tables]
+    new_names = [(formers[key], declared[key].qualified_name) for key in tables]
     renamed = {former.key for former in formers.values()}
     renamed |= {str(state.former_name).lower() for state in renamed_views.values()}
     return replace(
@@ -187,6 +174,23 @@ def snapshot_with_former_names(reader: CatalogReader, models: Sequence[Securable
         other_policies=_under_new_names({**observed.other_policies, **of_renamed.other_policies}, new_names),
         other_tables=tuple(name for name in observed.other_tables if name.key not in renamed),
     )
+
+
+def _former_tables(tables: Iterable[Table], observed: CatalogState) -> dict[str, QualifiedName]:
+    """Return the latest former name that exists of each missing table that its model renames, by the table's key."""
+    listed = {name.key: name for name in observed.other_tables}
+    renamed = (table for table in tables if table.renamed_from)
+    missing = (table for table in renamed if not observed.table(table.qualified_name).exists)
+    existing = ((table.key, former.key) for table in missing for former in reversed(former_names(table)))
+    return {key: listed[former] for key, former in existing if former in listed}
+
+
+def _under_former_name(view: View, former: ViewName) -> View:
+    return replace(view, view_name=former.name, renamed_from=())
+
+
+def _on_former_table(policy: AbacPolicy, former: QualifiedName) -> AbacPolicy:
+    return replace(policy, scope=PolicyScope(ScopeKind.TABLE, str(former)))
 
 
 def _under_new_names(
