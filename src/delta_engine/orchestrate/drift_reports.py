@@ -182,7 +182,7 @@ def _broken_models(project: Project, edits: Sequence[ModelEdit]) -> Iterator[Inv
     dangling = [*_dangling_keys(project, of_kind(Table, models), gone)]
     yield from dangling
     if not dangling:
-        for refusal in project.violations(resolved(models)):
+        for refusal in project.validator.model_violations(resolved(models)):
             yield InvalidModelError(
                 f"the drift cannot be accepted, because afterwards {refusal.reason}",
                 table=refusal.table,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,6 @@ from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.errors import (
     ConfigError,
     InvalidCommandError,
-    InvalidModelError,
     raise_all,
     unknown,
 )
@@ -98,12 +97,6 @@ class Project:
         """The validator of models and plans."""
         return PlanValidator(self.settings.policy, model_rules=self.rules.models, plan_rules=self.rules.plans)
 
-    def violations(
-        self, models: Sequence[Securable], *, is_whole: bool = True
-    ) -> Iterator[InvalidModelError]:
-        """Yield why declared models are refused; `is_whole` says that none was left out."""
-        yield from self.validator.model_violations(models, is_whole=is_whole)
-
 
 def load_project(
     conf_dir: Path,
@@ -171,7 +164,7 @@ def make_project(
         contents=declared.contents,
         bodies=declared.bodies,
     )
-    raise_all(project.violations(project.models, is_whole=declared.is_whole))
+    raise_all(project.validator.model_violations(project.models, is_whole=declared.is_whole))
     return selected(project, tables)
 
 
