@@ -33,13 +33,13 @@ from delta_engine.deployment.stored import LockHolder
 from delta_engine.drift.document_changes import DEPLOYED_AT, compare_states
 from delta_engine.drift.saved_documents import MOST_READ, SavedDocument, saved_documents
 from delta_engine.errors import ConfigError, DeltaEngineError, InvalidCommandError, unknown
-from delta_engine.models import QualifiedName, Table, ViewName, resource_key
+from delta_engine.models import QualifiedName, Table, ViewName, resource_id, resource_key
 from delta_engine.orchestrate.deployments import open_deployment, state_needs_backend
 from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.project import load_project
 from delta_engine.orchestrate.runs import open_run
-from delta_engine.ownership.recorded import AnyRecord, Status, resource_id
+from delta_engine.ownership.recorded import AnyRecord, Status
 from delta_engine.report.change_tree import describe_change
 from delta_engine.report.json_documents import (
     diff_document,

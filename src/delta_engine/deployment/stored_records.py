@@ -26,7 +26,7 @@ from delta_engine.deployment.stored_definitions import (
     by_key,
     struct_of,
 )
-from delta_engine.models import SecurableName, Table
+from delta_engine.models import SecurableName, Table, resource_id
 from delta_engine.models.open_struct import Count, Moment, OpenStruct
 from delta_engine.ownership.recorded import (
     AcceptedDrift,
@@ -38,7 +38,6 @@ from delta_engine.ownership.recorded import (
     Status,
     is_of_table,
     not_shown,
-    resource_id,
 )
 from delta_engine.telemetry.visible import in_plural
 

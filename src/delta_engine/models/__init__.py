@@ -93,6 +93,7 @@ __all__ = [
     "by_resource",
     "of_kind",
     "read_only",
+    "resource_id",
     "resource_key",
     "subject",
 ]
@@ -323,6 +324,11 @@ _Model = TypeVar("_Model", bound=Securable)
 def resource_key(name: SecurableName) -> str:
     """Return a key in lower case: the kind and the key of the name, such as `schema.<catalog>.<schema>`."""
     return f"{name.kind}.{name.key}"
+
+
+def resource_id(name: SecurableName) -> str:
+    """Return a name as documents have it; that of a policy begins with the kind and the name of its scope."""
+    return name.dotted if isinstance(name, PolicyName) else str(name)
 
 
 def by_resource(models: Iterable[_Model]) -> dict[str, _Model]:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, Generic, TypeAlias, TypeGuard, TypeVar
 
 from delta_engine.aspects.comparison import Model_co
-from delta_engine.models import PolicyName, QualifiedName, Securable, SecurableName, Table, resource_key
+from delta_engine.models import QualifiedName, Securable, SecurableName, Table, resource_key
 from delta_engine.models.open_struct import Count, Moment, OpenStruct
 from delta_engine.state.table_queries import TableVersion
 
@@ -341,11 +341,6 @@ def table_record(records: Mapping[str, AnyRecord], name: QualifiedName) -> Recor
     """Return the record of a table, if there is one."""
     record = records.get(resource_key(name))
     return record if is_of_table(record) else None
-
-
-def resource_id(name: SecurableName) -> str:
-    """Return a name as documents have it; that of a policy begins with the kind and the name of its scope."""
-    return name.dotted if isinstance(name, PolicyName) else str(name)
 
 
 def is_unrecorded(record: AnyRecord | None) -> bool:

@@ -36,8 +36,8 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.saved_documents import SavedDocument
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table, resource_key
-from delta_engine.ownership.recorded import AnyRecord, resource_id
+from delta_engine.models import QualifiedName, Schema, SchemaName, Table, resource_id, resource_key
+from delta_engine.ownership.recorded import AnyRecord
 from delta_engine.report.planned_actions import (
     other_changes,
     planned_action,

@@ -20,9 +20,8 @@ from delta_engine.execute.outcomes import (
     of_schemas,
     of_tables,
 )
-from delta_engine.models import QualifiedName, resource_key
+from delta_engine.models import QualifiedName, resource_id, resource_key
 from delta_engine.models.open_struct import Moment
-from delta_engine.ownership.recorded import resource_id
 from delta_engine.report.change_tree import change_lines
 from delta_engine.report.plan_text import adopted_lines
 from delta_engine.report.planned_actions import PlannedAction, planned_action, planned_actions

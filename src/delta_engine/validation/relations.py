@@ -8,8 +8,8 @@ from operator import itemgetter
 from typing import Final
 
 from delta_engine.actions import TablePlan
+from delta_engine.aspects.foreign_keys import ForeignKeyAdd
 from delta_engine.aspects.renames import Renames, declared_renames
-from delta_engine.compile.keys import TableChange, added_foreign_keys, changes_of
 from delta_engine.errors import InvalidModelError, raise_all
 from delta_engine.models import Column, ForeignKey, Part, PrimaryKey, Table
 from delta_engine.models.nested_types import Path
@@ -193,8 +193,10 @@ def unfit_parents(
     plan: TablePlan, models: Mapping[str, Table], state: CatalogState
 ) -> Iterator[InvalidModelError]:
     """Yield the foreign keys that their parents refuse; parents outside the snapshot are not checked."""
-    changes: tuple[TableChange, ...] = (*plan.create_tables, *plan.align_tables)
-    added = ((change.table.key, key) for change in changes for key in added_foreign_keys(changes_of(change)))
+    added = [(create.table.key, key) for create in plan.create_tables for key in create.desired.foreign_keys]
+    added += (
+        (align.table.key, add.desired) for align in plan.align_tables for add in align.of_type(ForeignKeyAdd)
+    )
     for table, key in added:
         parent = state.tables.get(key.references.lower())
         if parent is not None and key.references.lower() not in models:
