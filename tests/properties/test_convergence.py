@@ -21,12 +21,12 @@ from delta_engine.deployment.recorded_models import (
 from delta_engine.drift.status import attempted_by
 from delta_engine.errors import RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
-from delta_engine.models import ColumnMask, QualifiedName, Schema, Table
+from delta_engine.models import ColumnMask, QualifiedName, Schema, Table, former_names
 from delta_engine.models.constraints import resolved
 from delta_engine.ownership.recorded import (
     Recorded,
 )
-from delta_engine.state.catalog_reader import former_names, snapshot_with_former_names
+from delta_engine.state.catalog_reader import snapshot_with_former_names
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from delta_engine.validation.relations import checked_plan

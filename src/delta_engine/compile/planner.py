@@ -39,12 +39,12 @@ from delta_engine.models import (
     View,
     ViewName,
     by_resource,
+    former_names,
     of_kind,
     resource_key,
 )
 from delta_engine.models.constraints import resolved
 from delta_engine.ownership.recorded import Recorded
-from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, RelationKind
 from delta_engine.state.view_states import ViewState, with_set_queries
 from delta_engine.telemetry.garbage import no_garbage_collection

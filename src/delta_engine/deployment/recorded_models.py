@@ -17,11 +17,11 @@ from delta_engine.models import (
     SecurableName,
     Table,
     View,
+    former_names,
     resource_key,
 )
 from delta_engine.models.parts import Grants, joined_grants
 from delta_engine.ownership.recorded import Recorded
-from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, former_name_of
 from delta_engine.telemetry.garbage import no_garbage_collection
 

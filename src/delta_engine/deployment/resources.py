@@ -33,11 +33,11 @@ from delta_engine.models import (
     SecurableName,
     Table,
     ViewName,
+    former_names,
     resource_key,
 )
 from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.ownership.recorded import AnyRecord, Failure, Kept, Recorded, Status, is_of_table
-from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, TableState, former_name_of
 from delta_engine.state.table_queries import TableVersion
 from delta_engine.telemetry.context import command

@@ -28,12 +28,11 @@ from delta_engine.drift.drifted_resources import (
     ComparedResource,
     UnmanagedPart,
 )
-from delta_engine.models import Part, Securable, SecurableName, Table, resource_key
+from delta_engine.models import Part, Securable, SecurableName, Table, former_names, resource_key
 from delta_engine.models.nested_types import Path, all_differences, lower_path, paths_inside
 from delta_engine.models.types import DataType
 from delta_engine.ownership.recorded import AcceptedDrift, Recorded
 from delta_engine.sql.readable_types import readable_data_type
-from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, SecurableState, TableState
 from delta_engine.state.view_states import ViewState
 from delta_engine.telemetry.garbage import no_garbage_collection

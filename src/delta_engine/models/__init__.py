@@ -8,9 +8,9 @@ Python and YAML give the same model: it accepts lists or tuples, SQL type string
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import ClassVar, Final, TypeAlias, TypedDict, TypeVar
+from typing import ClassVar, Final, TypeAlias, TypedDict, TypeVar, overload
 
 from delta_engine.errors import InvalidModelError, SourceLocation
 from delta_engine.models.columns import Column, calling_line
@@ -91,6 +91,7 @@ __all__ = [
     "ViewColumn",
     "ViewName",
     "by_resource",
+    "former_names",
     "of_kind",
     "read_only",
     "resource_id",
@@ -339,6 +340,24 @@ def by_resource(models: Iterable[_Model]) -> dict[str, _Model]:
 def of_kind(model_type: type[_Model], models: Iterable[Securable]) -> list[_Model]:
     """Return the models of one kind."""
     return [model for model in models if isinstance(model, model_type)]
+
+
+@overload
+def former_names(model: Table) -> tuple[QualifiedName, ...]: ...
+
+
+@overload
+def former_names(model: Securable) -> tuple[SecurableName, ...]: ...
+
+
+def former_names(model: Securable) -> tuple[SecurableName, ...]:
+    """Return the whole names from which a model renames its table or view, the latest first."""
+    match model:
+        case Table():
+            return tuple(replace(model.qualified_name, table=name) for name in model.renamed_from)
+        case View():
+            return model.former_names
+    return ()
 
 
 def labelled(name: SecurableName) -> str:

@@ -37,6 +37,7 @@ from delta_engine.models import (
     Table,
     View,
     by_resource,
+    former_names,
     of_kind,
 )
 from delta_engine.models.constraints import referenced_tables
@@ -47,7 +48,6 @@ from delta_engine.orchestrate.runs import Environment, PlannedRun
 from delta_engine.orchestrate.undeclared_tables import created_rows, undeclared_rows
 from delta_engine.ownership.recorded import is_of_table
 from delta_engine.state.catalog_reader import (
-    former_names,
     read_again,
     readable_snapshot,
     snapshot_by,

@@ -27,9 +27,8 @@ from delta_engine.errors import (
     raise_all,
     unknown,
 )
-from delta_engine.models import Securable, SecurableName, Table, of_kind
+from delta_engine.models import Securable, SecurableName, Table, former_names, of_kind
 from delta_engine.models.constraints import resolved
-from delta_engine.state.catalog_reader import former_names
 from delta_engine.telemetry.context import spoken
 from delta_engine.telemetry.garbage import no_garbage_collection
 from delta_engine.validation.capability_rules import (

@@ -9,11 +9,19 @@ from delta_engine.actions.policy import matches_any
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import declared_by
 from delta_engine.drift.observation import Observation
-from delta_engine.models import QualifiedName, Securable, SecurableName, Table, labelled, of_kind
+from delta_engine.models import (
+    QualifiedName,
+    Securable,
+    SecurableName,
+    Table,
+    former_names,
+    labelled,
+    of_kind,
+)
 from delta_engine.orchestrate.runs import UNREADABLE, Environment
 from delta_engine.ownership.recorded import Recorded, table_record
 from delta_engine.state.audits import NO_AUDIT, Audit
-from delta_engine.state.catalog_reader import CatalogReader, former_names, readable_snapshot
+from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.context import command
 

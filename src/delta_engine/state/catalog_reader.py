@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar, overload, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from delta_engine.backends.sql_runner import query_each
 from delta_engine.errors import CatalogReadError, RefusedError, raise_all
@@ -16,6 +16,7 @@ from delta_engine.models import (
     Table,
     View,
     ViewName,
+    former_names,
     labelled,
     of_kind,
 )
@@ -270,24 +271,6 @@ def with_policies_on(
         policies={**_under_new_names(existing, new_names), **observed.policies},
         other_policies={**others, **observed.other_policies},
     ), unreadable
-
-
-@overload
-def former_names(model: Table) -> tuple[QualifiedName, ...]: ...
-
-
-@overload
-def former_names(model: Securable) -> tuple[SecurableName, ...]: ...
-
-
-def former_names(model: Securable) -> tuple[SecurableName, ...]:
-    """Return the whole names from which a model renames its table or view, the latest first."""
-    match model:
-        case Table():
-            return tuple(replace(model.qualified_name, table=name) for name in model.renamed_from)
-        case View():
-            return model.former_names
-    return ()
 
 
 def under_former_name(model: Table, former: QualifiedName) -> Table:

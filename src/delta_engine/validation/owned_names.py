@@ -24,11 +24,11 @@ from delta_engine.models import (
     Securable,
     SecurableName,
     Table,
+    former_names,
     of_kind,
 )
 from delta_engine.models.constraints import referenced_table
 from delta_engine.models.policies import ScopeKind
-from delta_engine.state.catalog_reader import former_names
 from delta_engine.validation.rules import model_refusal
 
 _WAY_OUT: Final = "Declare it in its own project, or add it to owns."

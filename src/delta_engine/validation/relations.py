@@ -11,10 +11,9 @@ from delta_engine.actions import TablePlan
 from delta_engine.aspects.foreign_keys import ForeignKeyAdd
 from delta_engine.aspects.renames import Renames, declared_renames
 from delta_engine.errors import InvalidModelError, raise_all
-from delta_engine.models import Column, ForeignKey, Part, PrimaryKey, Table
+from delta_engine.models import Column, ForeignKey, Part, PrimaryKey, Table, former_names
 from delta_engine.models.nested_types import Path
 from delta_engine.models.types import AtomicType, DataType, first_unsupported
-from delta_engine.state.catalog_reader import former_names
 from delta_engine.state.states import CatalogState, RelationKind, TableState
 from delta_engine.validation.constraint_rules import ChecksFit, ForeignKeysFit, parent_problems
 from delta_engine.validation.dependents import blocked_columns, chosen_columns, conflicts, feed_columns

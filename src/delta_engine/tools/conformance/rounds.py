@@ -23,6 +23,7 @@ from delta_engine.models import (
     QualifiedName,
     Securable,
     Table,
+    former_names,
     of_kind,
     resource_key,
 )
@@ -32,7 +33,7 @@ from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, PlannedRun, open_run
 from delta_engine.ownership.recorded import Status
-from delta_engine.state.catalog_reader import bare_model, former_names
+from delta_engine.state.catalog_reader import bare_model
 from delta_engine.state.states import CatalogState
 from delta_engine.telemetry.visible import plural
 from delta_engine.tools.conformance.last_read import LastRead, NoVersions
