@@ -322,7 +322,7 @@ FACET: Facet[Column, Column, Using | None] = Facet(
         written_type=str | Using | None,
         read=lambda _place, using: Using(using) if isinstance(using, str) else using,
         write=lambda using: written_part(using, "expression"),
-        words="text or mapping",
+        words="string or mapping",
     ),
     meaning="the SQL expression for the values of existing rows when the column is new, gets another type or becomes "
     "NOT NULL, or `expression` with `deterministic: false`: see [Data changes](data-changes.md)",

@@ -141,7 +141,7 @@ FACET: Facet[Column, Column, ColumnMask | None] = Facet(
         read=lambda _place, mask: ColumnMask(mask) if isinstance(mask, str) else mask,
         write=lambda mask: written_part(mask, "function"),
         with_texts=lambda mask, names, _values: mask and replace(mask, function=names(mask.function)),
-        words="text or mapping",
+        words="string or mapping",
     ),
     meaning="the [function](#row-filters-and-column-masks) through which readers see the column",
     constructor="ColumnMask",

@@ -68,7 +68,7 @@ FACET: Facet[Column, Column, tuple[str, ...]] = Facet(
     absent=(),
     default="none",
     form=FORMER_NAMES,
-    meaning="the column's former name, or several with the latest first; its data is kept",
+    meaning="the column's old name, or several with the latest first; its data is kept",
     part=Part.COLUMNS,
     title="renamed_from",
 )
@@ -78,8 +78,8 @@ FIELDS_FACET: Facet[Column, Column, Mapping[str, tuple[str, ...]]] = Facet(
     declared=lambda model: model.renamed_fields,
     absent=NO_FORMER_NAMES,
     form=FORMER_FIELD_NAMES,
-    meaning="former names of fields inside, by their present path: `address.postcode: zip`, with `element`, `key` and "
-    "`value` as steps. Several former names are a list",
+    meaning="old names of fields inside, by their current path: `address.postcode: zip`, with `element`, `key` and "
+    "`value` as steps. Several old names are a list",
     entry="renamed field",
     part=Part.COLUMNS,
 )

@@ -186,8 +186,8 @@ def _grants(place: Place, grants: Mapping[str, list[str] | str]) -> Mapping[str,
     return grants
 
 
-TEXT: Form[str] = Form(recorded_type=str, written_type=str, words="text")
-OPTIONAL_TEXT: Form[str | None] = Form(recorded_type=str | None, written_type=str | None, words="text")
+TEXT: Form[str] = Form(recorded_type=str, written_type=str, words="string")
+OPTIONAL_TEXT: Form[str | None] = Form(recorded_type=str | None, written_type=str | None, words="string")
 FLAG: Form[bool] = Form(recorded_type=bool, written_type=bool, words="`true` or `false`")
 
 
@@ -226,7 +226,7 @@ NAME: Form[str | None] = Form(
     recorded_type=str | None,
     written_type=str | None,
     with_texts=lambda name, names, _values: None if name is None else names(name),
-    words="text",
+    words="string",
 )
 """The name of a table, which may hold variables."""
 
@@ -237,7 +237,7 @@ FORMER_NAMES: Form[tuple[str, ...]] = Form(
     written_type=str | list[str] | None,
     read=lambda _place, names: _former_names(names),
     write=written_names,
-    words="text or list",
+    words="string or list",
 )
 """The former names of a column, the latest first."""
 
@@ -261,7 +261,7 @@ FILLED_TEXT: Form[str | None] = Form(
     recorded_type=str | None,
     written_type=str | None,
     with_texts=lambda text, _names, values: None if text is None else values(text),
-    words="text",
+    words="string",
 )
 """A principal or a path, which may hold variables."""
 

@@ -220,7 +220,7 @@ _TYPE: Form[DataType | None] = Form(
     decode=lambda text: None if text is None else to_data_type(text),
     written_type=str,
     write=lambda data_type: None if data_type is None else shown_type(data_type),
-    words="text",
+    words="string",
     schema=type_schema(),
 )
 
@@ -297,7 +297,7 @@ BODY_FACET: Facet[Function, FunctionState, str | None] = Facet(
         encode=lambda body: body or "",
         written_type=str,
         write=lambda body: body or None,
-        words="text",
+        words="string",
     ),
     meaning="a SQL expression or query without RETURN, or the statements of a Python function",
     default="that of `body_file`",

@@ -356,7 +356,7 @@ NAME_FACET: Facet[View, ViewState, tuple[str, ...]] = Facet(
     absent=(),
     default="none",
     form=FORMER_TABLE_NAMES,
-    meaning="the view's former name in the same schema, or several with the latest first; its rights are kept",
+    meaning="the view's old name in the same schema, or several with the latest first; its rights are kept",
 )
 
 COMMENT_FACET: Facet[View, ViewState, str] = Facet(
@@ -379,7 +379,7 @@ QUERY_FACET: Facet[View, ViewState, str | None] = Facet(
         written_type=str,
         write=lambda query: query or None,
         with_texts=lambda query, names, _values: with_names(query or "", names),
-        words="text",
+        words="string",
     ),
     meaning="one SELECT, with the whole names of tables, views and functions",
     default="that of `query_file`",
