@@ -120,4 +120,4 @@ def test_a_schema_that_is_not_there_is_refused(
 def test_its_options_go_with_a_schema(project: Path, delta_engine: CommandLine) -> None:
     done = delta_engine("-e", "dev", "doctor", "--out", "reports")
     assert done.code == 3
-    assert "go with --conformance" in done.stderr
+    assert "need --conformance" in done.stderr

@@ -304,7 +304,7 @@ def test_a_killed_apply_names_what_it_had_done(synced: PlanProject) -> None:
             "refused: none.json: there is no plan file to read: No such file or directory.",
         ),
         (["apply", "conf"], "refused: conf: there is no plan file to read: Is a directory."),
-        (["plan", "--json", "--markdown"], "choose one"),
+        (["plan", "--json", "--markdown"], "Choose one"),
         (["plan", "--out", "conf"], "refused: conf: the plan file cannot be written: Is a directory."),
         (["plan", "--out", ""], "refused: .: the plan file cannot be written: Is a directory."),
         (
