@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from delta_engine.errors import SourceLocation
@@ -82,16 +82,22 @@ class Reader:
 
     def sees(self, *phrases: str) -> bool:
         """Whether one of some phrases follows."""
-        return any(
-            all(self.peek(ahead).lower == word for ahead, word in enumerate(phrase.split()))
-            for phrase in phrases
-        )
+        return bool(self._following(phrases))
 
     def take(self, *phrases: str) -> str:
         """Go on behind one of some phrases, and return it; empty if none follows."""
-        phrase = next(filter(self.sees, phrases), "")
+        phrase = self._following(phrases)
         self.at += len(phrase.split())
         return phrase
+
+    def _following(self, phrases: Iterable[str]) -> str:
+        """Return the first of some phrases that follows; empty if none does."""
+        first = self.peek().lower
+        likely = (phrase for phrase in phrases if phrase.startswith(first)) if first else ()
+        return next(filter(self._follows, likely), "")
+
+    def _follows(self, phrase: str) -> bool:
+        return all(self.peek(ahead).lower == word for ahead, word in enumerate(phrase.split()))
 
     def expect(self, phrase: str) -> None:
         """Go on behind a phrase that has to follow."""
