@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,7 +31,7 @@ def writing_refusals(work: Work, path: Path | None) -> Work:
     written: dict[Path, list[Result]] = {}
 
     def run(context: Context) -> Ended:
-        file = out_file(path, context) or path
+        file = Path(os.path.realpath(out_file(path, context) or path))  # a link stays one
         if file not in written:
             _refuse_other_file(file)
         try:
@@ -71,11 +72,12 @@ def _conf_file(context: Context) -> Path:
 
 
 def _refuse_other_file(path: Path) -> None:
-    try:
+    """Refuse what is there, unless it is a SARIF file or empty; a device or a pipe would be replaced."""
+    if path.is_file():
         with path.open("rb") as file:
             start = file.read(_START)
-    except FileNotFoundError:
-        return
-    if start and b"sarif" not in start:
+        if not start or b"sarif" in start:
+            return
+    if path.exists():
         way_out = "Name another file with --sarif, or remove this file."
         raise InvalidCommandError(f"{path} exists and is not a SARIF file", way_out=way_out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,18 @@ def test_another_file_is_not_overwritten(project: Path, delta_engine: CommandLin
     refused = delta_engine("-e", "dev", "validate", "--sarif", "models.yml")
     assert (refused.code, (project / "models.yml").read_text()) == (3, GOOD)
     assert "models.yml exists and is not a SARIF file. Name another file" in refused.stderr
+
+
+def test_devices_and_links_stay_what_they_are(project: Path, delta_engine: CommandLine) -> None:
+    (project / "models.yml").write_text(GOOD)
+    os.mkfifo("pipe")
+    for path in ("pipe", "conf"):
+        assert delta_engine("-e", "dev", "validate", "--sarif", path).code == 3
+    Path("link.sarif").symlink_to("real.sarif")
+    for _ in range(2):
+        assert delta_engine("-e", "dev", "validate", "--sarif", "link.sarif").code == 0
+        assert Path("link.sarif").is_symlink()
+    assert results_in(project / "real.sarif") == []
 
 
 def test_several_projects_write_one_file_or_each_its_own(
