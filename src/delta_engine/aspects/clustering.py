@@ -185,7 +185,7 @@ def is_inside(name: str, path: Path) -> bool:
 
 def _read(place: Place, columns: list[str] | str) -> list[str] | str:
     if isinstance(columns, str) and columns.upper() != AUTO:
-        raise place.error("cluster_by is a list of columns, or AUTO", f"Write [{columns}].")
+        raise place.error("cluster_by must be a list of columns, or AUTO", f"Write [{columns}].")
     return columns
 
 

@@ -99,7 +99,7 @@ def _names(model: Table, key: str) -> bool:
 def _read(place: Place, expression: object) -> str:
     if expression is None:
         raise place.error(
-            "default says nothing", 'Write "NULL" in quotes for that SQL expression, or leave the key out.'
+            "default is null", 'Write "NULL" in quotes for the SQL expression, or remove the key.'
         )
     return place.text(expression)
 
@@ -110,8 +110,7 @@ FACET: Facet[Column, Column, str | None] = Facet(
     observed=lambda state: state.default,
     absent=None,
     form=replace(OPTIONAL_TEXT, written_type=Any, read=_read, schema=SCALAR_SCHEMA),
-    meaning='the SQL expression for rows without a value; `"NULL"` in quotes for that one, dates as '
-    "`DATE'2024-01-01'`",
+    meaning="the SQL expression for rows without a value, such as `\"NULL\"` in quotes or `DATE'2024-01-01'`",
     part=Part.COLUMNS,
     title="defaults",
 )

@@ -34,7 +34,7 @@ class MoveColumn:
 
     def __post_init__(self) -> None:
         if self.after == self.former:
-            raise ValueError(f"column {self.name} already stands there")
+            raise ValueError(f"column {self.name} is already there")
 
 
 def _diff(comparison: Comparison) -> Iterator[MoveColumn]:

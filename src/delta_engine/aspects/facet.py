@@ -182,7 +182,9 @@ def _changed(texts: Mapping[str, str], change: TextChange) -> dict[str, str]:
 def _grants(place: Place, grants: Mapping[str, list[str] | str]) -> Mapping[str, list[str] | str]:
     for principal, privileges in grants.items():
         if isinstance(privileges, str):
-            raise place.error(f"the grants of {principal!r} are a list", f"Write [{privileges}].", principal)
+            raise place.error(
+                f"the grants of {principal!r} must be a list", f"Write [{privileges}].", principal
+            )
     return grants
 
 

@@ -16,7 +16,7 @@ from delta_engine.sql.text import shown_type
 from delta_engine.state.states import TableState
 
 _IN_TWO_SYNCS = "Do it in two syncs."
-_BY_HAND = "Add a column of the new type, fill it, and drop this one when nothing reads it any more."
+_BY_HAND = "Add a column of the new type, fill it, and drop this column when nothing reads it any more."
 
 
 class Obstacle(NamedTuple):
@@ -55,8 +55,8 @@ def _is_begun_and_renamed(conversion: Conversion, comparison: Comparison) -> boo
 def _renamed_meanwhile(conversion: Conversion) -> Obstacle:
     return Obstacle(
         conversion.desired.name,
-        "an earlier run has begun to convert it under its former name",
-        "Declare its former name, and sync once more. Rename it afterwards.",
+        "an earlier run began to convert it under its old name",
+        "Declare its old name, and sync once more. Rename it afterwards.",
     )
 
 
@@ -70,7 +70,7 @@ def _is_left(conversion: Conversion) -> bool:
 def _unfinished(conversion: Conversion) -> Obstacle:
     return Obstacle(
         conversion.observed.name,
-        "an earlier run has converted it, and has not dropped the former column yet",
+        "an earlier run converted it, but did not drop the old column yet",
         f"Declare it as {shown_type(conversion.observed.data_type)} with its using, and sync once more.",
     )
 
@@ -79,8 +79,8 @@ def _of_expression(column: Column, comparison: Comparison, filled: Iterable[str]
     if column.using is None:
         yield Obstacle(
             column.name,
-            "an earlier run has begun to convert it, and the model does not say how any more",
-            "Declare its using again, or its former type.",
+            "an earlier run began to convert it, but the model no longer declares how",
+            "Declare its using again, or its old type.",
         )
         return
     there = {present.key: present for present in comparison.observed.columns}
@@ -94,7 +94,7 @@ def _of_expression(column: Column, comparison: Comparison, filled: Iterable[str]
             yield Obstacle(
                 column.name,
                 f"its using reads {name}, which the table does not have",
-                "Name the columns as the table has them before the change.",
+                "Use the names of the columns before the change.",
             )
         elif name in retyped or (name in filled and name != column.key):
             yield Obstacle(column.name, f"its using reads {name}, which the same plan changes", _IN_TWO_SYNCS)
@@ -120,15 +120,15 @@ def _of_conversion(conversion: Conversion, comparison: Comparison) -> Iterator[O
         return
     if observed.default is not None and desired.default is None:
         reason = f"it has a default that the model does not declare ({observed.default})"
-        yield Obstacle(name, reason, "Declare a default that fits the new type, or drop it first.")
+        yield Obstacle(name, reason, "Declare a default that fits the new type, or drop the default first.")
     if unique := ", ".join(comparison.observed.unique_constraints):
-        reason = f"the table has UNIQUE constraints ({unique}) over columns that no view shows, maybe over it"
+        reason = f"the table has UNIQUE constraints ({unique}) whose columns no view shows, possibly over this column"
         yield Obstacle(name, reason, "Drop them first, and add them again after the sync.")
     for dependent in _dependents(name, comparison.observed):
         yield Obstacle(
             name,
             f"{dependent} depends on it",
-            f"Drop that first, and declare it again afterwards. {_BY_HAND}",
+            f"Drop the dependent first, and declare it again afterwards. {_BY_HAND}",
         )
 
 

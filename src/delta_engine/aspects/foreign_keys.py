@@ -249,7 +249,7 @@ FACET: Facet[Table, TableState, tuple[ForeignKey, ...]] = Facet(
         ),
         words="list of mappings",
     ),
-    meaning="the [keys](#foreign-keys) that reference other tables, or this one",
+    meaning="the [keys](#foreign-keys) that reference other tables, or the table itself",
     entry="foreign key",
     constructor="ForeignKey",
     recorded=lambda table: resolved_keys(table, {table.key: table}),

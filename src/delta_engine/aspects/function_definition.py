@@ -250,7 +250,7 @@ PARAMETERS_FACET: Facet[Function, FunctionState, tuple[Parameter, ...]] = Facet(
         write=lambda parameters: [*map(msgspec.to_builtins, _define_parameters(parameters))],
         words="list of mappings",
     ),
-    meaning="its parameters: each with `name`, `type` and, where it has them, `default` and `comment`",
+    meaning="its parameters, each with `name`, `type` and optionally `default` and `comment`",
     entry="parameter",
     constructor="Parameter",
 )
@@ -282,7 +282,7 @@ DETERMINISTIC_FACET: Facet[Function, FunctionState, bool | None] = Facet(
     observed=lambda state: state.is_deterministic,
     absent=None,
     form=Form(recorded_type=bool | None, written_type=bool | None, words=FLAG.words),
-    meaning="whether it always returns the same for the same arguments",
+    meaning="whether it always returns the same result for the same arguments",
     default="the platform decides",
     imported=lambda _name, _state: None,  # platforms show one for every function
 )
@@ -300,7 +300,7 @@ BODY_FACET: Facet[Function, FunctionState, str | None] = Facet(
         words="string",
     ),
     meaning="a SQL expression or query without RETURN, or the statements of a Python function",
-    default="that of `body_file`",
+    default="the content of `body_file`",
     written=lambda model: None if model.body_file is not None else model.body or None,
     recorded=submitted_body,
     imported=lambda _name, state: state.body or "",
@@ -311,7 +311,7 @@ BODY_FILE_FACET: Facet[Function, FunctionState, str | None] = Facet(
     declared=lambda model: model.body_file,
     absent=None,
     form=OPTIONAL_TEXT,
-    meaning="the file with its body in place of `body`, relative to this file",
+    meaning="the file with its body instead of `body`, relative to the model file",
     default="none",
 )
 

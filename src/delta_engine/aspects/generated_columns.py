@@ -149,7 +149,8 @@ class IdentityDefinition(OpenStruct, frozen=True, kw_only=True):
 def _read_identity(place: Place, identity: bool | str | Identity | None) -> Identity | None:
     if isinstance(identity, str):
         raise place.error(
-            f"identity is true, or a mapping with start, step and always, not {identity!r}", "Write true."
+            f"identity must be true, or a mapping with start, step and always, not {identity!r}",
+            "Write true.",
         )
     return Identity() if identity is True else identity or None
 
@@ -183,7 +184,7 @@ IDENTITY_FACET: Facet[Column, Column, Identity | None] = Facet(
         words="`true` or mapping",
         schema={"anyOf": [{"type": ["boolean", "null"]}, {"$ref": "#/$defs/Identity"}]},
     ),
-    meaning="the platform counts the values up: `start`, `step` (1 each), `always` (`true`); at creation only. It "
+    meaning="the platform numbers the rows: `start`, `step` (1 each), `always` (`true`); at creation only. It "
     "disables [concurrent transactions](https://docs.databricks.com/aws/en/sql/language-manual/"
     "sql-ref-syntax-ddl-create-table-using) on the table",
     constructor="Identity",

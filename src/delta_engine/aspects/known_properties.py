@@ -46,9 +46,9 @@ _DURATION = PropertyValues(
     words="an interval of weeks, days or hours, such as interval 7 days",
     ignores_case=True,
 )
-_POSITIVE = PropertyValues(pattern=r"0*[1-9]\d*", words="a whole number above 0")
-_NATURAL = PropertyValues(pattern=r"\d+", words="a whole number from 0")
-_INDEXED = PropertyValues(pattern=r"-1|\d+", words="a whole number, or -1 for all columns")
+_POSITIVE = PropertyValues(pattern=r"0*[1-9]\d*", words="an integer above 0")
+_NATURAL = PropertyValues(pattern=r"\d+", words="an integer from 0")
+_INDEXED = PropertyValues(pattern=r"-1|\d+", words="an integer, or -1 for all columns")
 _SIZE = PropertyValues(
     pattern=r"\d+\s*(?:b|[kmgt]i?b?)?",
     words="a size in bytes, or with a unit, such as 100mb",
@@ -113,11 +113,11 @@ KNOWN_PROPERTIES: Final[Mapping[str, PropertyValues | None]] = {
         "isolationLevel": _one_of("Serializable", "WriteSerializable"),
         "minReaderVersion": PropertyValues(
             pattern="0*[12]",
-            words="1 or 2, or declare delta.feature.… for version 3, which comes with features",
+            words="1 or 2, or declare delta.feature.… for version 3, which features enable",
         ),
         "minWriterVersion": PropertyValues(
             pattern="0*[1-6]",
-            words="a version from 1 to 6, or declare delta.feature.… for version 7, which comes with features",
+            words="a version from 1 to 6, or declare delta.feature.… for version 7, which features enable",
         ),
         "parquet.compression.codec": None,
         "parquet.format.version": None,

@@ -162,14 +162,14 @@ def _problems(comparison: Comparison) -> Iterator[tuple[str, str]]:
     model, observed = comparison.desired, comparison.observed
     anew = "Create another table with the partitions, copy the rows, and replace this table."
     if model.manages is not None:
-        yield "the model manages only a part of it", "Let the model of its owner change the partitions."
+        yield "the model manages only a part of the table", "Change the partitions in the model of its owner."
     if problem := write_obstacle(comparison):
         yield problem
     if has_tags(observed) or has_tags(model):
         reason = "it has tags, which policies may depend on, and a rewrite may lose them for a moment"
         yield reason, f"Drop the tags first, and declare them again afterwards. Or: {anew}"
     if any(column.generated_as is not None or column.identity is not None for column in observed.columns):
-        yield "it has generated or identity columns, and a rewrite would lose what computes them", anew
+        yield "it has generated or identity columns, and a rewrite would lose their expressions", anew
     if any(has_not_null_field(column.data_type) for column in observed.columns):
         yield "it has NOT NULL fields inside columns, which a rewrite would lose", anew
     if REDACTED in observed.table_properties.values():

@@ -111,16 +111,16 @@ class PolicyFilterDefinition(OpenStruct, frozen=True, kw_only=True):
 def _read_scope(place: Place, written: Mapping[str, str]) -> PolicyScope:
     if len(written) != 1:
         raise place.error(
-            "a policy is on one catalog, one schema or one table", "Write on: {schema: catalog.schema}."
+            "a policy needs exactly one catalog, schema or table", "Write on: {schema: catalog.schema}."
         )
     ((kind, name),) = written.items()
     kinds = [scope.value for scope in ScopeKind]
     if kind not in kinds:
-        raise place.error(f"a policy is on no {kind!r}", f"Write one of: {', '.join(kinds)}.", kind)
+        raise place.error(f"a policy cannot be on a {kind!r}", f"Write one of: {', '.join(kinds)}.", kind)
     try:
         return PolicyScope(kind, name)
     except ValueError as error:
-        raise place.error(str(error), "Write its whole name.", kind) from error
+        raise place.error(str(error), "Write its full name.", kind) from error
 
 
 def _with_name(scope: PolicyScope | None, names: TextChange) -> PolicyScope | None:
@@ -211,7 +211,7 @@ SCOPE_FACET: Facet[AbacPolicy, PolicyState, PolicyScope | None] = Facet(
             "maxProperties": 1,
         },
     ),
-    meaning="the catalog, schema or table that it is on, by its whole name: it reaches the tables in it",
+    meaning="the catalog, schema or table that it is on, by its full name: it affects the tables inside",
     default=REQUIRED,
     is_always_recorded=True,
     constructor="PolicyScope",
@@ -302,7 +302,7 @@ EXCEPT_FACET: Facet[AbacPolicy, PolicyState, tuple[str, ...]] = Facet(
     observed=lambda state: state.excepted,
     absent=(),
     form=_PRINCIPALS,
-    meaning="those of them that it does not apply to",
+    meaning="the principals of `to` that it does not apply to",
 )
 
 COMMENT_FACET: Facet[AbacPolicy, PolicyState, str] = Facet(

@@ -20,16 +20,16 @@ _APPEND_ONLY: Final = "delta.appendOnly"
 HISTORY_HIDDEN: Final = "it has a row filter or a mask, and Databricks shows no history of such a table"
 """Why versions, authors and renames are unknown."""
 
-PROTECTED: Final = "it has a row filter or a mask, so the engine may not see all values, nor read its history"
+PROTECTED: Final = "it has a row filter or a mask, so the engine may not see all values or read its history"
 """Why no statement computes values of such a table."""
 
 _UNPROTECT: Final = (
-    "Drop the row filter and the masks first, with consent, and declare them again afterwards. Or replace them by "
-    "policies (ABAC) that except the engine's principal."
+    "Drop the row filter and the masks first, with consent, and declare them again afterwards. Or replace them with "
+    "policies (ABAC) that exclude the engine's principal."
 )
 
 PROTECTED_BY_MODEL: Final = (
-    "its model has a row filter or a mask, so the engine could not see all values, nor read its history"
+    "its model has a row filter or a mask, so the engine could not see all values or read its history"
 )
 """Why no statement computes values of a table that the same plan protects."""
 

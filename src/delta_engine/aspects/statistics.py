@@ -57,7 +57,7 @@ def missing_statistics(
     counted = int(number) if re.fullmatch(r"-?\d+", number) else _DEFAULT
     if named is not None:
         indexed = [lower_path(path) for path in named_paths(named)]
-        limit = f"{STATISTICS_COLUMNS} names those with statistics"
+        limit = f"{STATISTICS_COLUMNS} names the columns with statistics"
     elif counted == _ALL:
         return None
     else:

@@ -76,7 +76,7 @@ class ContradictFeature:
 
     def __post_init__(self) -> None:
         if self.declared == self.needed:
-            raise ValueError(f"property {self.key} is declared as it is needed")
+            raise ValueError(f"property {self.key} is already declared as needed")
 
 
 _Action: TypeAlias = EnableTableFeature | ContradictFeature

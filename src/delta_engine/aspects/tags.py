@@ -95,7 +95,7 @@ class UnsetColumnTags:
 
     def __post_init__(self) -> None:
         if not self.entries:
-            raise ValueError(f"taking tags of column {self.column} away needs at least one")
+            raise ValueError(f"removing tags of column {self.column} needs at least one")
 
 
 TableTags: TypeAlias = SetTableTags | UnsetTableTags

@@ -156,7 +156,7 @@ class WrittenViewColumn(msgspec.Struct, forbid_unknown_fields=True):
 
     Args:
         name: its name, which the query returns; compares without case.
-        comment: its comment; empty leaves the one of the column that the query reads.
+        comment: its comment; empty keeps the comment of the column that the query reads.
         tags: its tags.
     """
 
@@ -381,8 +381,8 @@ QUERY_FACET: Facet[View, ViewState, str | None] = Facet(
         with_texts=lambda query, names, _values: with_names(query or "", names),
         words="string",
     ),
-    meaning="one SELECT, with the whole names of tables, views and functions",
-    default="that of `query_file`",
+    meaning="one SELECT, with the full names of tables, views and functions",
+    default="the content of `query_file`",
     written=lambda model: None if model.query_file is not None else model.query or None,
     recorded=lambda model: submitted_query(model.query),
     imported=lambda _name, state: state.query or "",
@@ -393,7 +393,7 @@ QUERY_FILE_FACET: Facet[View, ViewState, str | None] = Facet(
     declared=lambda model: model.query_file,
     absent=None,
     form=OPTIONAL_TEXT,
-    meaning="the file with its query in place of `query`, relative to this file",
+    meaning="the file with its query instead of `query`, relative to the model file",
     default="none",
 )
 
@@ -436,7 +436,7 @@ COLUMNS_FACET: Facet[View, ViewState, tuple[ViewColumn, ...]] = Facet(
             },
         },
     ),
-    meaning="what is documented of its columns: each with `name` and, where it has them, `comment` and `tags`",
+    meaning="documented columns, each with `name` and optionally `comment` and `tags`",
     entry="column",
     constructor="ViewColumn",
     imported=_imported_columns,
@@ -448,7 +448,7 @@ COLUMN_COMMENT_FACET: Facet[ViewColumn, ViewColumn, str] = Facet(
     observed=lambda column: column.comment,
     absent="",
     form=TEXT,
-    meaning="its comment; empty leaves the one of the column that the query reads",
+    meaning="its comment; empty keeps the comment of the column that the query reads",
     feature=Feature.VIEW_COLUMN_COMMENTS,
 )
 

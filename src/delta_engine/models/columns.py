@@ -44,7 +44,7 @@ class Column:
         generated_as: the SQL expression from which the platform computes the values; at creation only.
         identity: how the platform generates ascending values; at creation only.
         mask: the function through which readers see the column.
-        renamed_from: the column's former name, or several with the latest first; its data is kept. They have no effect
+        renamed_from: the column's old name, or several with the latest first; it keeps its data. They have no effect
             after the rename.
         renamed_fields: former names of nested fields by their current path: `{"address.postcode": "zip"}`, with
             `element`, `key` and `value` as steps into arrays and maps. A field may have several, the latest first.

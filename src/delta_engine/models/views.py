@@ -78,7 +78,7 @@ class View:
 
     Args:
         catalog_name: the raw name; may hold `${variables}` until the configuration replaces them.
-        query: one SELECT, with the whole names of tables, views and functions. Empty while it still has to be read from
+        query: one SELECT, with the full names of tables, views and functions. Empty while it still has to be read from
             `query_file`.
         columns: what is documented of its columns; the query may return others. Each name must be one that it returns.
         query_file: the file with the query, relative to the file that declares the view; None for an inline query.

@@ -95,7 +95,7 @@ def blocked(model: Table, state: TableState) -> list[str]:
         ),
         (
             TableState(columns=(ID, AMOUNT), unique_constraints=("one_number", "uq")),
-            "the table has UNIQUE constraints (one_number, uq) over columns that no view shows, maybe over it",
+            "the table has UNIQUE constraints (one_number, uq) whose columns no view shows, possibly over this column",
         ),
         (
             TableState(columns=(ID, AMOUNT), row_filter=RowFilter("f", ["id"])),
@@ -199,7 +199,7 @@ def test_a_column_is_not_renamed_in_the_middle_of_its_conversion(
 ) -> None:
     """The former column has values that the new one may still lack."""
     total = Column("total", data_type, renamed_from="amount", using="cast(amount AS int)")
-    reason = "an earlier run has begun to convert it under its former name"
+    reason = "an earlier run began to convert it under its old name"
     assert blocked(orders(ID, total), TableState(columns=(ID, *columns))) == [reason]
 
 

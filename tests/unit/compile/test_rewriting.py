@@ -96,7 +96,7 @@ def test_a_secret_is_not_read() -> None:
 
 def test_a_part_of_a_table_is_not_rewritten() -> None:
     model = replace(MODEL, manages=frozenset({Part.COLUMNS}))
-    assert "the model manages only a part of it" in refusals(PLAIN, model)[0]
+    assert "the model manages only a part of the table" in refusals(PLAIN, model)[0]
 
 
 def test_an_unfinished_rewrite_is_verified_by_the_next_run() -> None:

@@ -298,7 +298,7 @@ def test_variables_are_filled_in_where_tables_take_them(project: Path, write: Wr
             "parameters: [{name: a, type: int, default: 1}]",
             "function dev.s.f: parameters[0].default: expected a string, got an integer. Write the value in quotes.",
         ),
-        ("grants: {hr: EXECUTE}", "function dev.s.f: the grants of 'hr' are a list. Write [EXECUTE]."),
+        ("grants: {hr: EXECUTE}", "function dev.s.f: the grants of 'hr' must be a list. Write [EXECUTE]."),
         ("deterministic: maybe", "function dev.s.f: deterministic: expected true or false, got a string. "),
         (
             "body_file: a.sql",
@@ -352,9 +352,9 @@ def test_bad_keys_of_functions(project: Path, write: Write, key: str, message: s
             "policy p: mask: the key 'column' is missing. Add the key.",
         ),
         (a_policy(on="dev.sales"), "policy p: on: expected a mapping, got a string. Write {key: value}."),
-        (a_policy(on="{schma: dev.sales}"), "policy p: a policy is on no 'schma'. "),
-        (a_policy(on="{}"), "policy p: a policy is on one catalog, one schema or one table."),
-        (a_policy(on="{schema: dev.a, table: dev.a.b}"), "policy p: a policy is on one catalog, one schema"),
+        (a_policy(on="{schma: dev.sales}"), "policy p: a policy cannot be on a 'schma'. "),
+        (a_policy(on="{}"), "policy p: a policy needs exactly one catalog, schema or table."),
+        (a_policy(on="{schema: dev.a, table: dev.a.b}"), "policy p: a policy needs exactly one catalog, schema"),
         (
             a_policy(on="{schema: sales}"),
             "conf/models/m.yml:3: policy p: 'sales' is not the full name of a schema: write catalog.schema. ",
