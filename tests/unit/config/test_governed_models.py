@@ -354,7 +354,10 @@ def test_bad_keys_of_functions(project: Path, write: Write, key: str, message: s
         (a_policy(on="dev.sales"), "policy p: on: expected a mapping, got a string. Write {key: value}."),
         (a_policy(on="{schma: dev.sales}"), "policy p: a policy cannot be on a 'schma'. "),
         (a_policy(on="{}"), "policy p: a policy needs exactly one catalog, schema or table."),
-        (a_policy(on="{schema: dev.a, table: dev.a.b}"), "policy p: a policy needs exactly one catalog, schema"),
+        (
+            a_policy(on="{schema: dev.a, table: dev.a.b}"),
+            "policy p: a policy needs exactly one catalog, schema",
+        ),
         (
             a_policy(on="{schema: sales}"),
             "conf/models/m.yml:3: policy p: 'sales' is not the full name of a schema: write catalog.schema. ",
