@@ -43,7 +43,8 @@ def kind_of(reader: Reader, *others: str) -> str:
     """
     kind = reader.take(*KINDS, *others)
     if not kind:
-        raise NotReadError(f"models of DDL declare no {reader.peek().text.upper()}")
+        rest = f" {reader.peek(1).text}" if reader.peek(1).lower in KINDS else ""
+        raise NotReadError(f"models of DDL declare no {(reader.peek().text + rest).upper()}")
     return kind
 
 

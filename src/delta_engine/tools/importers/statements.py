@@ -21,7 +21,7 @@ from delta_engine.tools.importers.catalog import (
     with_part,
 )
 from delta_engine.tools.importers.queries import view_query
-from delta_engine.tools.importers.reading import NotReadError, Reader
+from delta_engine.tools.importers.reading import NotReadError, Reader, not_managed
 from delta_engine.tools.importers.scanning import WITHOUT_EFFECT, Statement
 
 _Named: TypeAlias = tuple[str, Sequence[str]]
@@ -276,9 +276,16 @@ _STATEMENTS: Final[Mapping[str, Callable[[Reader, Catalog], None]]] = {
     "unset": partial(_tag, is_set=False),
 }
 _NOTHING: Final = ("", lambda _reader: None)
+
+
+def _not_managed(what: str) -> tuple[str, Callable[[Reader], Any]]:
+    return "", lambda _reader: not_managed(what)
+
+
 _SCHEMA: Final[_Clauses] = {
     "comment": ("comment", Reader.string),
     "managed location": ("", Reader.string),
+    "with dbproperties": _not_managed("properties of schemas"),
     "default collation utf8_binary": _NOTHING,
 }
 _TABLE: Final[_Clauses] = {
@@ -288,11 +295,15 @@ _TABLE: Final[_Clauses] = {
     "comment": ("comment", Reader.string),
     "tblproperties": ("table_properties", Reader.pairs),
     "with row filter": ("row_filter", Reader.row_filter),
+    "options": _not_managed("options of tables"),
+    "clustered by": _not_managed("buckets"),
     "default collation utf8_binary": _NOTHING,
 }
 _VIEW: Final[_Clauses] = {
     "comment": ("comment", Reader.string),
     "with schema": ("schema_mode", Reader.schema_mode),
+    "tblproperties": _not_managed("properties of views"),
+    "with metrics": _not_managed("metric views"),
     "default collation utf8_binary": _NOTHING,
 }
 _FUNCTION: Final[_Clauses] = {
