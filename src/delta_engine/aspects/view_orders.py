@@ -34,6 +34,7 @@ from delta_engine.aspects.view_reach import Side, broken_by, order_of
 from delta_engine.aspects.view_sides import NO_COLUMNS, Column, Sides, readers_last, readers_of
 from delta_engine.models import QualifiedName, SchemaMode, View
 from delta_engine.sql.view_queries import (
+    Reads,
     read_columns,
     read_functions,
     read_relations,
@@ -132,7 +133,8 @@ class _Orders:
         for place in order.follows:
             is_settled = place[1] is not Turn.CREATE or place[0] in desired.reads.counted | stars
             follows |= {*self._causes(place, _TURNS)} if is_settled else {place}
-        follows |= {(key, Turn.QUERY) for key in self._stars_before(view)}
+        divided = {(key, Turn.DROP_COLUMNS) for key in order.bridged | order.narrowed}
+        follows |= {*self._settled_first(view, precedes | divided)}
         order = replace(order, precedes=frozenset(precedes), follows=frozenset(follows))
         if not changes_query or former is None:
             return order
@@ -143,24 +145,51 @@ class _Orders:
             order, bridge=bridge, between=self._between(bridge or self.sides.queries[former], order)
         )
 
-    def _stars_before(self, view: View) -> Iterator[str]:
-        """Yield the changed views above one that evolves whose stars may not return what it has for a moment alone.
+    def _settled_first(self, view: View, precedes: Set[Place]) -> Iterator[Place]:
+        """Yield the changes that a view follows if it evolves and would have some columns for a moment alone.
 
-        If it has other columns in the end, such views follow all of its changes (`_causes`).
+        It follows the drops of these columns, unless it has to precede them: then stars above it are set before. If it
+        has other columns in the end, views above it follow all of its changes (`_causes`).
         """
         columns = {*self.sides.after.get(view.key, ())}
-        is_brief = {*self.sides.widest.get(view.key, ())} - columns and columns == {
-            *self.sides.before.get(view.key, ())
+        is_brief = not columns >= {*self.sides.widest.get(view.key, ())}
+        if not (
+            is_brief and self.sides.evolves(view.key) and columns == {*self.sides.before.get(view.key, ())}
+        ):
+            return
+        stars, is_counted = self._bound_readers(view.key)
+        causes = self._causes((view.key, Turn.QUERY), (Turn.DROP_COLUMNS,))
+        drops = {
+            (key, turn) for key, turn in causes if key in self.sides.moved and self.sides.moved[key].lost
         }
-        reached = {view.key} if is_brief and self.sides.evolves(view.key) else set[str]()
-        for key in readers_last(self.sides.queries_after) if reached else ():
-            reads = read_columns(self.sides.queries_after[key], self.sides.after)
-            if reads is None or reached.isdisjoint(reads.spread):
+        if is_counted or (stars and precedes.isdisjoint(drops)):
+            yield from drops
+        else:
+            yield from ((key, Turn.QUERY) for key in stars)
+
+    def _bound_readers(self, view: str) -> tuple[Sequence[str], bool]:
+        """Return the changed views whose stars return columns of a view, and whether any view counts these columns."""
+        reached, stars, is_counted = {view}, list[str](), False
+        for key in readers_last(self.sides.queries_after):
+            is_counted = is_counted or any(
+                not reached.isdisjoint(reads.counted) for reads in self._reads(key)
+            )
+            after = read_columns(self.sides.queries_after[key], self.sides.after)
+            if after is None or reached.isdisjoint(after.spread):
                 continue
             if self.sides.modes_after[key] is SchemaMode.EVOLUTION:
                 reached.add(key)
             elif key in self.sides.set_again or key not in self.sides.queries:
-                yield key
+                stars.append(key)
+        return stars, is_counted
+
+    def _reads(self, key: str) -> Iterator[Reads]:
+        """Yield what a view reads before and after the plan."""
+        queries = [(query, self.sides.before) for query in self.sides.possible.get(key, ())]
+        queries += [(self.sides.views[key].query, self.sides.after)] if key in self.sides.views else []
+        for query, relations in queries:
+            if (reads := read_columns(query, relations)) is not None:
+                yield reads
 
     def _causes(self, place: Place, turns: Sequence[Turn]) -> Iterator[Place]:
         """Yield the changes behind a change.
@@ -174,11 +203,8 @@ class _Orders:
                 yield from self._causes(inner_place, turns)
         if not self.sides.evolves(key):
             return
-        queries = [(query, self.sides.before) for query in self.sides.possible.get(key, ())]
-        queries += [(self.sides.views[key].query, self.sides.after)] if key in self.sides.views else []
-        for query, relations in queries:
-            reads = read_columns(query, relations)
-            for inner in reads.spread if reads else ():
+        for reads in self._reads(key):
+            for inner in reads.spread:
                 if inner in self.sides.views or inner in self.sides.state.views:
                     yield from self._causes((inner, Turn.QUERY), turns)
                 else:

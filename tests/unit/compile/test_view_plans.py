@@ -516,24 +516,48 @@ def test_a_view_leaves_a_binding_mode_before_a_type_changes(mode: SchemaMode, re
 
 @pytest.mark.parametrize("above", ["dev.gold.v", "dev.gold.follows"])
 @pytest.mark.parametrize("is_new", [False, True])
-def test_a_star_is_set_before_a_view_that_evolves_has_columns_for_a_moment(above: str, is_new: bool) -> None:
-    """Below the star, a column goes after the view has begun to return it."""
-    ids, wide = table("ids", "a"), table("wide", "a", "b")
-    view = View("dev", "gold", "v", "SELECT a FROM dev.silver.ids")
-    evolving = replace(view, query="SELECT * FROM dev.silver.wide", schema_mode=SchemaMode.EVOLUTION)
-    follows = View("dev", "gold", "follows", "SELECT * FROM dev.gold.v", schema_mode=SchemaMode.EVOLUTION)
+@pytest.mark.parametrize("read", ["ids AS i", "wide AS i WHERE b > 0"])
+def test_a_star_is_not_set_while_a_view_that_evolves_has_columns_for_a_moment(
+    above: str, is_new: bool, read: str
+) -> None:
+    """Below the star, a column goes after the view has begun to return it, unless that view can wait."""
     star = View("dev", "gold", "w", f"SELECT * FROM {above}", columns=[ViewColumn("a")])
-    above_zero = replace(star, query=f"{star.query} WHERE a > 0")
+    plan = briefly_wide(read, replace(star, query=f"{star.query} WHERE a > 0"), None if is_new else star)
+    assert refusals_of_views(plan) == []
+    steps = compiled(plan).steps
+    (change,) = (step for step in steps if step.name == BRIEF.qualified_name)
+    before = [each.sql for step in all_before(change, steps) for each in step.statements]
+    if read == "ids AS i":
+        assert any("DROP COLUMNS" in sql for sql in before)
+    else:
+        assert any("`w`" in sql for sql in before)
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT o.c AS a FROM dev.gold.v AS o(c)", "SELECT * FROM dev.gold.v UNION SELECT 1"]
+)
+def test_a_view_that_evolves_waits_for_drops_where_another_one_counts_its_columns(query: str) -> None:
+    counts = View("dev", "gold", "w", query, columns=[ViewColumn("a")])
+    plan = briefly_wide("ids AS i", counts, counts)
+    assert refusals_of_views(plan) == []
+    assert "DROP COLUMNS" in statements_of(plan)[1]
+    (refusal,) = refusals_of_views(briefly_wide("wide AS i WHERE b > 0", counts, counts))
+    assert refusal == "its change and those of dev.silver.wide wait for each other"
+
+
+BRIEF = View("dev", "gold", "v", "SELECT * FROM dev.silver.wide", schema_mode=SchemaMode.EVOLUTION)
+
+
+def briefly_wide(read: str, desired: View, observed: View | None) -> TablePlan:
+    """Return the plan in which BRIEF begins to spread a table that loses a column, with a view above it."""
+    ids, wide = table("ids", "a"), table("wide", "a", "b")
+    follows = View("dev", "gold", "follows", "SELECT * FROM dev.gold.v", schema_mode=SchemaMode.EVOLUTION)
+    former = View("dev", "gold", "v", f"SELECT i.a FROM dev.silver.{read}")
     state = CatalogState(
         tables={each.key: state_of(each) for each in (ids, wide)},
         views={
-            view.key: view_state_of(replace(view, columns=(ViewColumn("a"),))),
-            follows.key: view_state_of(replace(follows, columns=(ViewColumn("a"),))),
-            star.key: ABSENT_VIEW if is_new else view_state_of(star),
-        },
+            each.key: view_state_of(replace(each, columns=(ViewColumn("a"),))) for each in (former, follows)
+        }
+        | {desired.key: view_state_of(observed) if observed else ABSENT_VIEW},
     )
-    plan = TablePlanner().plan([ids, table("wide", "a"), evolving, follows, above_zero], state)
-    assert refusals_of_views(plan) == []
-    steps = compiled(plan).steps
-    (waiting,) = (step.after for step in steps if step.name == view.qualified_name)
-    assert [steps[number].name for number in waiting] == [star.qualified_name]
+    return TablePlanner().plan([ids, table("wide", "a"), BRIEF, follows, desired], state)
