@@ -350,13 +350,20 @@ def _standing(
     """
     if len(queries) == 1:
         return queries
-    shown = _keys(state)
-    named = {query: [*map(str.lower, named_columns(query) or shown)] for query in queries if shown}
     working = [
-        query for query in queries if named.get(query, shown) == shown and not is_failing(query, columns)
+        query for query in queries if _may_return(query, state, columns) and not is_failing(query, columns)
     ]
     former = [query for query in working if view is None or not is_same_query(query, view.query)]
     return former or working or queries
+
+
+def _may_return(query: str, state: ViewState, columns: Relations) -> bool:
+    """Whether a query may return the columns that the platform shows of a view."""
+    shown, named = _keys(state), named_columns(query)
+    if not shown or named is not None:
+        return not shown or [*map(str.lower, named or ())] == shown
+    returned = None if state.evolves else returned_columns(query, columns)
+    return returned is None or {*shown} <= {*map(str.lower, returned)}
 
 
 def _united(

@@ -213,6 +213,20 @@ def test_a_view_whose_query_is_hidden_returns_the_columns_that_the_platform_show
     assert statements_of(plan) == [f"ALTER VIEW `dev`.`gold`.`star` AS\n{named.query}"]
 
 
+def test_a_star_whose_query_is_hidden_is_not_the_applied_one_if_a_column_that_it_shows_has_another_name() -> (
+    None
+):
+    star = replace(MAILS, query="SELECT * FROM dev.silver.orders")
+    bridge = replace(star, query="SELECT * FROM dev.silver.orders AS `orders`(`id`, `mail`)")
+    desired = replace(star, query="SELECT address AS mail, day FROM dev.silver.orders")
+    table = replace(SOLD, columns=(Column("id", "bigint"), Column("address", "string")), declared_at=None)
+    shown = replace(view_state_of(star), query=None, columns=(ViewColumn("id"), ViewColumn("mail")))
+    state = CatalogState(tables={SOLD.key: state_of(table)}, views={MAILS.key: shown})
+    record = Recorded.of(star, attempted=[bridge, desired])
+    first = statements_of(TablePlanner().plan([SOLD, desired], state, {record.key: record}))[0]
+    assert first.endswith("FROM (SELECT `id`, `address` FROM dev.silver.orders) AS `orders`(`id`, `mail`)")
+
+
 def test_a_left_out_view_keeps_what_each_query_needs_that_a_killed_run_may_have_set() -> None:
     hidden = with_set_queries(
         replace(view_state_of(FORMER), query=None), [FORMER, replace(MAILS, query=BRIDGE)]
