@@ -18,7 +18,7 @@ from tests.simulation.world import World
 _NAME = "zoe"
 _MOST_SYNCS = 2
 
-_BY_HAND: Final = re.compile(r"dropped by hand: (ALTER TABLE \S+ DROP CONSTRAINT `[^`]+`)")
+_BY_HAND: Final = re.compile(r"by hand: (ALTER TABLE \S+ DROP CONSTRAINT `[^`]+`)")
 """What a refusal tells the user to run."""
 
 
