@@ -49,7 +49,7 @@ def _converge(world: World, team: Team) -> None:
     if _ran(world, team, Verb.SYNC) is ExitCode.REFUSED:
         _ran(world, team, Verb.REVERT)
         for name in team.facets:  # where the history does not show the rename, people rename the column back
-            parts = _tables(world).get(f"dev.silver.{name}", {})
+            parts = _tables(world).get(f"dev.silver.{world.present_name(name)}", {})
             if "column n" in parts and "column x" not in parts:
                 world.change_by_hand(ByHand(name, "rename n"))
             elif (

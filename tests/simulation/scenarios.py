@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from random import Random
 from typing import NamedTuple, TypeAlias
@@ -32,6 +32,18 @@ _WITHOUT = ("schema", "order")
 
 _DEAD_ENDS = ("struct<a: bigint>", "type of n", "type of s.a", "add s.a", "row filter on n")
 """Values and changes after which every plan is refused until people settle by hand what no command can."""
+
+
+_SHOWN_BY: Mapping[str, Sequence[str]] = {
+    "tag": ("table_tags", "column_tags"),
+    "grant": ("table_privileges",),
+    "mask": ("column_masks",),
+    "row filter": ("row_filters",),
+    "key": ("table_constraints",),
+    "reference": ("table_constraints", "referential_constraints"),
+    "table": ("tables",),
+}
+"""The views that show what topics are about."""
 
 
 class FaultKind(Enum):
@@ -168,7 +180,7 @@ def drawn(seed: int) -> Scenario:
         parts=tuple(parts),
         last_edits=_edits(random, topics) if is_undone else (),
         last_changes=() if is_undone else (_by_hand(random, topics), _by_hand(random, topics)),
-        lags=_lags(random) if random.random() < 0.3 else (),
+        lags=_lags(random, topics) if random.random() < 0.3 else (),
     )
     is_alone = random.random() < 0.75
     return scenario if is_alone else scenario._replace(parts=(*parts, *_second_team(random, topics)))
@@ -216,9 +228,12 @@ def _faults(random: Random) -> tuple[Fault, ...]:
     return tuple(Fault(random.randint(0, 17), random.choice([*FaultKind])) for _ in range(count))
 
 
-def _lags(random: Random) -> tuple[Lag, ...]:
-    views = random.sample(VIEWS, random.choice((1, 1, 2)))
-    return tuple(Lag(view, random.choice((2.0, 10.0, 60.0))) for view in views)
+def _lags(random: Random, topics: Sequence[str]) -> tuple[Lag, ...]:
+    """Return views that lag, mostly those that show what the story is about."""
+    of_topics = [view for topic in topics for view in _SHOWN_BY.get(topic, ())]
+    views = of_topics if of_topics and random.random() < 0.8 else VIEWS
+    lagging = random.sample(views, min(len(views), random.choice((1, 1, 2))))
+    return tuple(Lag(view, random.choice((2.0, 10.0, 60.0))) for view in lagging)
 
 
 def _edits(random: Random, topics: Sequence[str], team: int = 0) -> tuple[Edit, ...]:

@@ -118,7 +118,7 @@ class World:
 
     def has_wide_column(self, name: str) -> bool:
         """Whether column x of a table is a bigint by now."""
-        stored = self.catalog.tables.get(f"dev.silver.{self._present_name(name)}")
+        stored = self.catalog.tables.get(f"dev.silver.{self.present_name(name)}")
         return stored is not None and "bigint" in parts_of(stored.state).get("column x type", "")
 
     def change_by_hand(self, step: ByHand) -> None:
@@ -126,7 +126,7 @@ class World:
         if step.table == FUNCTION:
             sql = BY_HAND_ON_FUNCTION[step.change].format(f=f"`dev`.`silver`.`{FUNCTION}`")
         else:
-            sql = statement_by_hand(step.change, step.table, self._present_name(step.table))
+            sql = statement_by_hand(step.change, step.table, self.present_name(step.table))
         self.run_by_hand(sql, f"{step.table}: {step.change}")
 
     def run_by_hand(self, sql: str, why: str) -> None:
@@ -137,7 +137,7 @@ class World:
         except StatementError as error:
             self.stage.tell(f"runs a statement ({why}), which is refused: {error.error_class}")
 
-    def _present_name(self, name: str) -> str:
+    def present_name(self, name: str) -> str:
         """Return the present name of a table, which a model may have renamed."""
         return f"{name}2" if f"dev.silver.{name}2" in self.catalog.tables else name
 
