@@ -34,7 +34,7 @@ def drift(
         bool, flag("--record", help="Also add the report to drift.history_table, as the job does.")
     ] = False,
     revert: Annotated[
-        bool, flag("--revert", help="Undo the drift in the catalog: plan, check, ask, apply.")
+        bool, flag("--revert", help="Revert the drift in the catalog: plan, check, ask, apply.")
     ] = False,
     accept: Annotated[
         bool,

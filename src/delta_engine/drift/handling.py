@@ -335,7 +335,7 @@ def _refusal(drift: OverwrittenDrift) -> DriftRefusal:
         effect = "record the new one in its place"
     if finding.accepted is not None:
         way_out = (
-            f"Merge the change of the model, or undo the drift with {command(f'drift --revert{target}')}."
+            f"Merge the change of the model, or revert the drift with {command(f'drift --revert{target}')}."
         )
     elif finding.may_be_hidden:
         way_out = f"{command('drift')} shows the details, and what to do."

@@ -148,7 +148,7 @@ def _reverts_of(facts: DriftFacts, drifted: Sequence[ComparedResource]) -> Itera
         resource for resource in able if not resource.name.is_container and not resource.observed.exists
     ]
     again = f", and create the {_deleted(deleted, facts)}" if deleted else ""
-    text = f"Undo the drift in the catalog{_exceptions(able, policy)}{again}"
+    text = f"Revert the drift in the catalog{_exceptions(able, policy)}{again}"
     yield _revert(text, targets, reversal.needed, facts)
 
 

@@ -189,7 +189,7 @@ def _broken_models(project: Project, edits: Sequence[ModelEdit]) -> Iterator[Inv
                 securable=refusal.securable,
                 column=refusal.column,
                 location=refusal.location,
-                way_out="Correct the model and accept again, or undo the drift with "
+                way_out="Correct the model and accept again, or revert the drift with "
                 f"{command('drift --revert', project.settings.environment)}.",
             )
 

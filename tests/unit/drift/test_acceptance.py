@@ -474,6 +474,6 @@ def test_a_plan_offers_no_consent_that_accepted_drift_makes_useless(
     assert "kind: drop_column" not in planned.stdout
     (refusal,) = [line for line in planned.stderr.splitlines() if line.startswith("refused: ")]
     assert refusal.endswith(
-        "and its model does not declare it. Merge the change of the model, or undo the drift with "
+        "and its model does not declare it. Merge the change of the model, or revert the drift with "
         "`delta-engine -e dev drift --revert -t dev.silver.orders`."
     )

@@ -13,7 +13,7 @@ KEY = "foreign_keys: [{columns: [customer], references: customers}]"
 WHOLE_KEY = "foreign_keys: [{columns: [customer], references: customers, referenced_columns: [id]}]"
 CHILD = "name: orders, columns: [{name: id, type: bigint}, {name: customer, type: bigint}]"
 DROP_PARENT = "DROP TABLE `dev`.`silver`.`customers`"
-UNDO = "or undo the drift with `delta-engine -e dev drift --revert`."
+UNDO = "or revert the drift with `delta-engine -e dev drift --revert`."
 
 
 def refused(project: CatalogProject, options: str = "") -> str:

@@ -205,7 +205,7 @@ def test_a_revert_brings_back_functions_and_policies(project: CatalogProject) ->
     before = body_of(project)
     project.by_hand(HAND_MADE, DROP_POLICY, "DROP FUNCTION `dev`.`silver`.`clean`")
     advice = json.loads(project.run("drift --json").stdout)["recommendations"][0]["text"]
-    assert advice == "Undo the drift in the catalog, and create the deleted functions and policies again"
+    assert advice == "Revert the drift in the catalog, and create the deleted functions and policies again"
     reverted = project.run(f"drift --revert --yes {CONSENT}")
     assert reverted.code == 0, reverted.stderr
     assert body_of(project) == before
