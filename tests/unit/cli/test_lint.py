@@ -185,6 +185,15 @@ def test_a_rule_that_fails_is_named(project: Project) -> None:
     assert "the house rule NoOrders failed: ZeroDivisionError: division by zero." in result.stderr
 
 
+def test_a_rule_that_yields_something_else_is_named(project: Project) -> None:
+    (project.folder / "other_yields.py").write_text(OWN.replace("yield finding(", "yield print("))
+    result = project.lints("own_rules: ['other_yields:NoOrders']\n")
+    assert result.code == 3
+    assert (
+        "the house rule NoOrders failed: TypeError: it yields None, which is not a finding." in result.stderr
+    )
+
+
 def test_an_invalid_model_is_refused_as_validate_does(project: Project) -> None:
     (project.folder / "models.yml").write_text(MODELS.replace("bigint", "bigintt"))
     assert project.lints("preset: recommended\n").code == 3

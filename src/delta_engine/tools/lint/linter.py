@@ -74,11 +74,17 @@ def _findings(models: Sequence[Securable], rules: Sequence[HouseRule]) -> Iterat
         name = type(rule).__name__
         judged = [each for each in models if "*" in rule.on or matches_any(each.qualified_name, rule.on)]
         try:
-            broken = [*rule.check(judged)]
+            broken = [_found(finding, name, rule.severity) for finding in rule.check(judged)]
         except Exception as failure:
             reason = f"the house rule {name} failed: {type(failure).__name__}: {failure}"
             raise ConfigError(reason, way_out="Mend it, or switch it off in `rules`.") from failure
-        yield from (replace(finding, rule=name, severity=rule.severity) for finding in broken)
+        yield from broken
+
+
+def _found(finding: object, rule: str, severity: Severity) -> Finding:
+    if not isinstance(finding, Finding):
+        raise TypeError(f"it yields {finding!r}, which is not a finding")
+    return replace(finding, rule=rule, severity=severity)
 
 
 def _accepting(suppressions: Sequence[tuple[Suppression, SourceLocation]], finding: Finding) -> int | None:
