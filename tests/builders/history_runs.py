@@ -15,8 +15,9 @@ from delta_engine.errors import InvalidModelError, StatementError
 from delta_engine.execute.outcomes import AnyOutcome, is_of_table, of_schemas
 from delta_engine.models import Securable, Table
 from delta_engine.models.types import StructType
+from delta_engine.orchestrate.acceptance import record_accepted
 from delta_engine.orchestrate.applying import apply_planned
-from delta_engine.orchestrate.orchestrator import find_drift, plan_revert, plan_sync, record_accepted
+from delta_engine.orchestrate.orchestrator import find_drift, plan_revert, plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import OpenRun, PlannedRun, open_run
 from delta_engine.validation.validator import PlanValidator

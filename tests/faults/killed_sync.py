@@ -16,11 +16,11 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.deployment.document import (
     DeploymentState,
 )
+from delta_engine.deployment.journal import replay
 from delta_engine.deployment.recorded_models import (
     declared_by,
     model_records,
 )
-from delta_engine.deployment.recorder import replay
 from delta_engine.deployment.stores.local import LocalJournalStore
 from delta_engine.models import Table, resource_key
 from delta_engine.orchestrate.backend import Backend, embedded_backend

@@ -17,10 +17,11 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import Finding
 from delta_engine.models import Column, QualifiedName, Table
+from delta_engine.orchestrate.acceptance import record_accepted
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import Backend, embedded_backend
 from delta_engine.orchestrate.drift_reports import report_drift
-from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift, plan_revert, record_accepted
+from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift, plan_revert
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.lineage import LineageReader
 from delta_engine.state.table_queries import SqlAuditLogReader

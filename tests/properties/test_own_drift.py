@@ -17,9 +17,10 @@ from delta_engine.drift.handling import edited
 from delta_engine.errors import ConfigError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Table
+from delta_engine.orchestrate.acceptance import record_accepted
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
-from delta_engine.orchestrate.orchestrator import find_drift, plan_revert, plan_sync, record_accepted
+from delta_engine.orchestrate.orchestrator import find_drift, plan_revert, plan_sync
 from delta_engine.orchestrate.runs import OpenRun, PlannedRun, open_run
 from delta_engine.orchestrate.undoing import plan_undo
 from delta_engine.plan_files.document import Options

@@ -20,9 +20,10 @@ from delta_engine.deployment.document import (
 from delta_engine.errors import DeltaEngineError, StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Table
+from delta_engine.orchestrate.acceptance import record_accepted
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.observing import record_statuses
-from delta_engine.orchestrate.orchestrator import apply_file, find_drift, plan_sync, record_accepted
+from delta_engine.orchestrate.orchestrator import apply_file, find_drift, plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_rules
 from delta_engine.orchestrate.reviewed_plans import make_plan_file

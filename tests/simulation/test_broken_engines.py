@@ -11,7 +11,7 @@ import pytest
 from delta_engine.actions.policy import Ownership, Policy
 from delta_engine.aspects import function_definition
 from delta_engine.backends.sql_runner import Row
-from delta_engine.deployment import recorder
+from delta_engine.deployment import journal, recorder
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.locks.lease import Lease
 from delta_engine.deployment.recorder import RunRecorder
@@ -92,7 +92,7 @@ def a_traceback(patch: pytest.MonkeyPatch) -> None:
 
 
 def journals_that_are_not_explained(patch: pytest.MonkeyPatch) -> None:
-    replay = recorder.replay
+    replay = journal.replay
 
     def silent(*arguments: Any) -> tuple[DeploymentState, list[str]]:
         return replay(*arguments)[0], []

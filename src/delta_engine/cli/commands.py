@@ -30,30 +30,17 @@ from delta_engine.config.editor_schemas import EDITOR_SCHEMAS, editor_schema
 from delta_engine.config.settings import Settings
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import ComparedResource
+from delta_engine.drift.renames import renamed_notes
 from delta_engine.errors import InvalidCommandError, RefusedError, engine_version, raise_all, unknown
+from delta_engine.orchestrate.acceptance import acceptable, edit_project, record_accepted, replaced_edits
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.changed_tables import ChangedProject, since_commit
 from delta_engine.orchestrate.consents import write_consents, write_reasons, written_consents
 from delta_engine.orchestrate.deployments import open_deployment
-from delta_engine.orchestrate.drift_reports import (
-    acceptable,
-    drift_page,
-    edit_project,
-    record_drift,
-    renamed_notes,
-    replaced_edits,
-    report_drift,
-)
+from delta_engine.orchestrate.drift_reports import drift_page, record_drift, report_drift
 from delta_engine.orchestrate.judging import judged, judged_with_consents
 from delta_engine.orchestrate.opening import open_backend, open_environment
-from delta_engine.orchestrate.orchestrator import (
-    apply_file,
-    find_drift,
-    record_accepted,
-    revert,
-    sync,
-    undo,
-)
+from delta_engine.orchestrate.orchestrator import apply_file, find_drift, revert, sync, undo
 from delta_engine.orchestrate.planned_documents import planned_json
 from delta_engine.orchestrate.planning import draft_unlocked
 from delta_engine.orchestrate.project import Project, load_project

@@ -26,7 +26,7 @@ from delta_engine.deployment.errors import (
     StoreError,
     UnreadableLockError,
 )
-from delta_engine.deployment.recorder import left_journals, require_no_journal
+from delta_engine.deployment.journal import left_journals, require_no_journal
 from delta_engine.deployment.repository import LoadedState
 from delta_engine.deployment.resources import ONLY_RENAMABLE, with_new_name, without_resources
 from delta_engine.deployment.stored import LockHolder

@@ -12,8 +12,9 @@ from tempfile import gettempdir
 from delta_engine.backends.cancellation import Stop, deferred_signals, stopped_by_signals
 from delta_engine.deployment.document import VERSION, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError, StateMismatchError, StoreError
+from delta_engine.deployment.journal import replay, require_no_journal
 from delta_engine.deployment.ports import JournalStore, LockLease, StateLock
-from delta_engine.deployment.recorder import Notify, RunRecorder, replay, require_no_journal
+from delta_engine.deployment.recorder import Notify, RunRecorder
 from delta_engine.deployment.repository import LoadedState, StateRepository
 from delta_engine.deployment.run_facts import RunFacts, described, environment_record, first_document, signed
 from delta_engine.deployment.stored import DocumentIdentity, LockHolder

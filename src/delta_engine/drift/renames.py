@@ -162,6 +162,16 @@ def irreversible(models: Iterable[Table], drifted: Iterable[ComparedResource]) -
             yield from _lost_fields(model, table)
 
 
+def renamed_notes(drifted: Iterable[ComparedResource]) -> Iterator[str]:
+    """Yield the new names of missing tables."""
+    for resource in drifted:
+        if resource.renamed_to is not None:
+            yield (
+                f"{resource.name}: it was renamed to {resource.renamed_to}, which has its Delta id. "
+                f"{command('drift --accept')} gives the model that name; a revert would create an empty {resource.name}"
+            )
+
+
 def _lost_columns(model: Table, table: ComparedTable) -> Iterator[DriftRefusal]:
     declared = {column.key: {*map(str.lower, column.renamed_from)} for column in model.columns}
     present = {column.key for column in table.observed.columns}

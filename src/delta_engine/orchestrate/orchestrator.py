@@ -5,13 +5,11 @@ The command line, the job and the Python API call the same functions; a `RunView
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from delta_engine.actions import TablePlan
-from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.drift.absences import without_hidden
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.drift.observation import Observation
@@ -26,7 +24,6 @@ from delta_engine.orchestrate.planning import draft_revert, draft_sync, plan_unl
 from delta_engine.orchestrate.reviewed_plans import earlier_apply, require_fresh
 from delta_engine.orchestrate.runs import Environment, OpenRun, PlannedRun, RunView, open_run
 from delta_engine.orchestrate.undoing import draft_undo, plan_undo, undo_note
-from delta_engine.ownership.recorded import AcceptedDrift
 from delta_engine.plan_files.document import Options, PlanFile
 from delta_engine.report.run_report import RunEnd, RunReport
 from delta_engine.telemetry.context import utc_now
@@ -137,12 +134,6 @@ def apply_file(
         return _carry_out(run, planned, view, file)
 
 
-def record_accepted(run: OpenRun, drifted: Sequence[ComparedResource]) -> None:
-    """Record drift as accepted: it waits for its model, and stays drift until then."""
-    _accept(run.recorder, drifted)
-    run.recorder.save()
-
-
 def plan_sync(run: OpenRun, models: Sequence[Securable], *, is_partial: bool = False) -> PlannedRun:
     """Read the catalog, record the statuses that it shows, and return what has to be done.
 
@@ -245,19 +236,3 @@ def _forget_deleted(run: OpenRun, basis: Observation) -> None:
         is_dropped = planner.policy.drops(record.kind) and record.applied is not None and state is not None
         if is_accepted_deletion(record) or is_dropped:
             resources.pop(key)
-
-
-def _accept(recorder: RunRecorder, drifted: Iterable[ComparedResource]) -> None:
-    for resource in drifted:
-        accepted = tuple(
-            AcceptedDrift(
-                kind=finding.kind.value,
-                field=finding.field,
-                expected=finding.expected,
-                actual=finding.actual,
-                by=finding.accepted.by if finding.accepted else recorder.who,
-                at=finding.accepted.at if finding.accepted else recorder.now(),
-            )
-            for finding in (detail.finding for detail in resource.drift)
-        )
-        recorder.resources[resource.key] = replace(recorder.resources[resource.key], accepted=accepted)

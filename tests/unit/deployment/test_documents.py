@@ -19,7 +19,7 @@ from delta_engine.deployment.document import (
     VERSION,
 )
 from delta_engine.deployment.errors import CorruptStateError, NewerStateError
-from delta_engine.deployment.recorder import left_journals, replay
+from delta_engine.deployment.journal import left_journals, replay
 from delta_engine.deployment.resources import (
     applied_record,
 )

@@ -16,8 +16,9 @@ from delta_engine.deployment.codec import decode_state, encode_state
 from delta_engine.deployment.definitions import keep
 from delta_engine.deployment.document import Checkpoint, DeploymentState
 from delta_engine.deployment.errors import CorruptStateError
+from delta_engine.deployment.journal import left_journals, replay
 from delta_engine.deployment.recorded_names import recorded_names
-from delta_engine.deployment.recorder import RunRecorder, left_journals, replay
+from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.resources import applied_record, unfinished
 from delta_engine.deployment.stored_records import StoredState

@@ -16,10 +16,11 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import CheckConstraint, Column, PrimaryKey, Schema, Securable, Table
+from delta_engine.orchestrate.acceptance import record_accepted
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.observing import record_statuses
-from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift, plan_revert, record_accepted
+from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift, plan_revert
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.ownership.recorded import AnyRecord, Status
 from delta_engine.state.states import TableState
