@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.orchestrate.histories import HistoryTable
-from delta_engine.state.spark_delta_reader import CatalogFinder
+from delta_engine.state.table_finders import CatalogFinder
 
 
 @pytest.fixture

@@ -27,13 +27,9 @@ from delta_engine.orchestrate.importing import as_model
 from delta_engine.state.catalog_reader import bare_model, read_each, readable_snapshot
 from delta_engine.state.failed_reads import FailedReads
 from delta_engine.state.interpretation import readable_column
-from delta_engine.state.spark_delta_reader import (
-    CatalogFinder,
-    FolderFinder,
-    FoundTables,
-    SparkDeltaReader,
-)
+from delta_engine.state.spark_delta_reader import SparkDeltaReader
 from delta_engine.state.states import ABSENT, TableState
+from delta_engine.state.table_finders import CatalogFinder, FolderFinder, FoundTables
 from delta_engine.state.table_queries import DeltaLogVersionReader, TableVersion
 from tests.builders.error_forms import FORMS, OF_EVERY_TABLE, OF_ONE_TABLE, PY4J, STACK
 from tests.builders.models import ORDERS
