@@ -22,7 +22,18 @@ from delta_engine.drift.baselines import with_unmanaged_parts
 from delta_engine.drift.renames import taken_renames
 from delta_engine.drift.replacements import is_replaced_by_run
 from delta_engine.drift.status import with_accepted_drift
-from delta_engine.models import Part, QualifiedName, Securable, SecurableName, Table, ViewName, resource_key
+from delta_engine.models import (
+    Part,
+    QualifiedName,
+    Securable,
+    SecurableName,
+    Table,
+    View,
+    ViewName,
+    by_resource,
+    of_kind,
+    resource_key,
+)
 from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.ownership.recorded import AnyRecord, Recorded, is_unrecorded, table_record
@@ -48,9 +59,9 @@ class AppliedRecords:
         self._intent = planned.intent
         self._undo = planned.intent.undo or Undo(run="")
         self._observed = planned.basis.observed
-        models = (*planned.models, *planned.intent.models)
-        keys = (*(resource_key(model.qualified_name) for model in models), *recorder.resources)
-        self._views = {key for key in keys if key.startswith(f"{ViewName.kind}.")}
+        views = by_resource(of_kind(View, (*planned.models, *planned.intent.models)))
+        recorded = (key for key in recorder.resources if key.startswith(f"{ViewName.kind}."))
+        self._views = {*views, *recorded}
 
     def applied(
         self,

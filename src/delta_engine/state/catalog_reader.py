@@ -140,7 +140,7 @@ def snapshot_with_former_names(reader: CatalogReader, models: Sequence[Securable
     they get with it. A pending rename costs a second snapshot.
     """
     observed = snapshot_by(reader, models)
-    declared = {table.key: table for table in of_kind(Table, models)}
+    declared = {table.key: table for table in of_kind(Table, models) if table.renamed_from}
     formers = _former_tables(declared.values(), observed)
     views = [view for view in of_kind(View, models) if _may_have_former_name(view, observed)]
     if not formers and not views:
@@ -178,10 +178,13 @@ def snapshot_with_former_names(reader: CatalogReader, models: Sequence[Securable
 
 
 def _former_tables(tables: Iterable[Table], observed: CatalogState) -> dict[str, QualifiedName]:
-    """Return the latest former name that exists of each missing table that its model renames, by the table's key."""
+    """Return the latest former name that exists of each table that is missing, by the table's key.
+
+    Args:
+        tables: those that models rename.
+    """
     listed = {name.key: name for name in observed.other_tables}
-    renamed = (table for table in tables if table.renamed_from)
-    missing = (table for table in renamed if not observed.table(table.qualified_name).exists)
+    missing = (table for table in tables if not observed.table(table.qualified_name).exists)
     existing = ((table.key, former.key) for table in missing for former in reversed(former_names(table)))
     return {key: listed[former] for key, former in existing if former in listed}
 
