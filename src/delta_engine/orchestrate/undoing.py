@@ -19,6 +19,7 @@ from delta_engine.drift.observation import Observation
 from delta_engine.drift.renames import with_former_names
 from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
 from delta_engine.models import (
+    Column,
     QualifiedName,
     Securable,
     SecurableName,
@@ -28,6 +29,7 @@ from delta_engine.models import (
     of_kind,
     subject,
 )
+from delta_engine.models.nested_types import Path, field_names, lower_path
 from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import observe, with_statuses
@@ -326,9 +328,11 @@ class _FormerTable:
 
     @property
     def needs_history(self) -> bool:
-        """Whether it is to be restored, or columns may have been renamed."""
+        """Whether it is to be restored, or columns or fields may have been renamed."""
         declared = self.after.declared
-        return self.restore is not None or declared is None or _columns(declared) != _columns(self.model)
+        if self.restore is not None or declared is None:
+            return True
+        return _names(declared.columns) != _names(self.model.columns)
 
     def with_commits(self, commits: Sequence[Commit] | None) -> _FormerTable:
         """Return it with its history, which shows renames."""
@@ -358,7 +362,7 @@ class _FormerTable:
         if self.restore is not None:
             others = [commit for commit in self.commits or () if not self._is_of_undo(commit)]
             return why_not_restored(self.after, self.restore, self.baseline, observed, others)
-        declared, present = _columns(self.model), {column.key for column in observed.columns}
+        declared, present = _names(self.model.columns), _names(observed.columns)
         if self.commits is None and declared - present and present - declared:
             why = HISTORY_HIDDEN if is_protected(observed) else "its history cannot be read"
             return f"{why}, and the run may have renamed columns"
@@ -402,8 +406,12 @@ def _is_applied(record: AnyRecord | None) -> bool:
     return record is not None and record.applied is not None
 
 
-def _columns(model: Table) -> set[str]:
-    return {column.key for column in model.columns}
+def _names(columns: Sequence[Column]) -> set[Path]:
+    """Return the paths of columns and of all fields inside them, in lower case."""
+    fields = (
+        (column.name, *path, name) for column in columns for path, name in field_names(column.data_type)
+    )
+    return {(column.key,) for column in columns} | set(map(lower_path, fields))
 
 
 def _refusal(name: SecurableName, reason: str, way_out: str = "") -> RefusedError:

@@ -142,6 +142,17 @@ def test_renamed_columns_and_fields_get_their_names_back(project: CatalogProject
     assert [column.name for column in project.catalog.tables[KEY].state.columns] == ["id", "words", "place"]
 
 
+def test_a_renamed_field_gets_its_name_back_where_no_column_was_renamed(project: CatalogProject) -> None:
+    table = f"name: orders, columns: [{ID}, {{name: place, type: 'struct<zip: int>'}}]"
+    project.declare(table)
+    project.sync()
+    project.declare(table.replace("zip: int>'", "code: int>', renamed_fields: {code: zip}"))
+    project.sync()
+    assert ran(project, "undo --yes") == [
+        "ALTER TABLE `dev`.`silver`.`orders` RENAME COLUMN `place`.`code` TO `zip`"
+    ]
+
+
 def test_a_renamed_table_gets_its_name_back(project: CatalogProject) -> None:
     project.declare(SMALL)
     project.sync()
