@@ -17,26 +17,18 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
-import resource
-import shutil
-import subprocess
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
-from coverage import Coverage
 
-from benchmarks.mutations import Mutation, mutations, places_of_lines
-
-PROJECT: Final = Path(__file__).resolve().parents[1]
-PACKAGE: Final = Path("src", "delta_engine")
+from benchmarks.mutant_contexts import Contexts, record, record_contexts
+from benchmarks.mutant_copies import MOST_SECONDS, PACKAGE, PROJECT, PYTEST, Work, append_to, lines_in
+from benchmarks.mutations import Mutation, mutations
 
 ABOVE: Final = ("api", "cli", "tools")
 """The rooms above `orchestrate/`, of which no mutants are drawn."""
@@ -73,19 +65,6 @@ EXPLAINED: Final = PROJECT / "benchmarks" / "explained_mutants.txt"
 QUICK: Final = 25
 """How many tests run before the others of a mutant are collected."""
 
-MOST_SECONDS: Final = 120
-"""How much of one core the tests of a mutant, and the tests of a file, may take."""
-
-_PYTEST: Final = (
-    "-q",
-    "-x",
-    "-p",
-    "no:cacheprovider",
-    "--hypothesis-profile=mutants",
-    "-m",
-    "not integration",
-)
-
 
 class Result(NamedTuple):
     """What noticed a mutant.
@@ -109,52 +88,6 @@ class Result(NamedTuple):
     seeds: int
 
 
-class Work:
-    """The folder with the copy and the results."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder.resolve()
-        if self.folder.is_relative_to(PROJECT):
-            raise SystemExit(f"--work {folder} is inside the project: give a folder outside of it.")
-        self.copy = self.folder / "copy"
-        self.contexts = self.folder / "contexts.jsonl"
-        self.results = self.folder / "results.jsonl"
-        self.copy.mkdir(parents=True, exist_ok=True)
-
-    def renew_copy(self) -> None:
-        """Make the copy equal to the project, without what git ignores."""
-        listed = _output(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-        names = {name for name in listed.split("\0") if name and (PROJECT / name).is_file()}
-        for file in self.copy.rglob("*"):
-            is_cache = "__pycache__" in file.parts
-            if file.is_file() and not is_cache and file.relative_to(self.copy).as_posix() not in names:
-                file.unlink()
-        for name in names:
-            there, here = PROJECT / name, self.copy / name
-            if not here.exists() or here.read_bytes() != there.read_bytes():
-                here.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(there, here)
-
-    def run(self, *command: str, seconds: int) -> subprocess.CompletedProcess[str] | None:
-        """Run Python in the copy; return None if it needs more seconds of one core."""
-        environment = {**os.environ, "PYTHONPATH": f"{self.copy / 'src'}:{self.copy}", "PYTHONHASHSEED": "0"}
-        try:
-            process = subprocess.run(
-                [sys.executable, *command],
-                check=False,
-                cwd=self.copy,
-                env=environment,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=10 * seconds,
-                preexec_fn=partial(resource.setrlimit, resource.RLIMIT_CPU, (seconds, seconds)),
-            )
-        except subprocess.TimeoutExpired:
-            return None
-        return None if process.returncode < 0 else process
-
-
 def drawn(package: Path, draw: int) -> Iterator[Mutation]:
     """Yield the mutants of a number, two of three of the deciding rooms: a change of one function moves few others."""
     by_pool: dict[bool, list[Mutation]] = {True: [], False: []}
@@ -169,144 +102,6 @@ def drawn(package: Path, draw: int) -> Iterator[Mutation]:
     deciding, others = (iter(sorted(by_pool[pool], key=rank)) for pool in (True, False))
     while group := [*islice(deciding, 2), *islice(others, 1)]:
         yield from group
-
-
-class Recorder:
-    """A plugin of pytest that notes which tests run which lines of some modules, and how much of a core they take."""
-
-    def __init__(self, package: Path, modules: Sequence[str]) -> None:
-        self._tests: list[str] = []
-        self._seconds: list[float] = []
-        self._failed: set[str] = set()
-        self._package = package
-        self._modules = modules
-        self._coverage = Coverage(data_file=None, include=[str(package / module) for module in modules])
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        began = time.process_time()
-        self._coverage.start()
-        self._coverage.switch_context(str(len(self._tests)))
-        result = yield
-        self._coverage.stop()
-        self._tests.append(item.nodeid)
-        self._seconds.append(round(time.process_time() - began, 3))
-        return result
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if not report.passed:
-            self._failed.add(report.nodeid)
-
-    def records(self) -> dict[str, dict[str, Any]]:
-        """Return, by file, the tests and for each place of each module the bits of those that run it and pass."""
-        numbers: dict[str, list[int]] = defaultdict(list)
-        for number, test in enumerate(self._tests):
-            numbers[test.partition("::")[0]].append(number)
-        runs = {module: dict(self._places(module)) for module in self._modules}
-        return {
-            file: {
-                "tests": [self._tests[number] for number in of_file],
-                "seconds": [self._seconds[number] for number in of_file],
-                "failed": sum(self._tests[number] in self._failed for number in of_file),
-                "modules": {module: self._bits(places, of_file) for module, places in runs.items()},
-            }
-            for file, of_file in numbers.items()
-        }
-
-    def _places(self, module: str) -> Iterator[tuple[str, set[int]]]:
-        """Yield the places of a module with the numbers of the tests that run them."""
-        file = self._package / module
-        places = places_of_lines(file.read_bytes())
-        for line, contexts in self._coverage.get_data().contexts_by_lineno(str(file)).items():
-            if line in places:
-                yield places[line], {int(context) for context in contexts if context}
-
-    def _bits(self, places: Mapping[str, set[int]], of_file: Sequence[int]) -> dict[str, str]:
-        passing = [place for place, number in enumerate(of_file) if self._tests[number] not in self._failed]
-        bits = {
-            place: sum(1 << bit for bit in passing if of_file[bit] in numbers)
-            for place, numbers in places.items()
-        }
-        return {place: f"{tests:x}" for place, tests in bits.items() if tests}
-
-
-AT_ONCE: Final = 20
-"""How many files of tests are recorded in one process."""
-
-
-def record_contexts(work: Work, modules: Sequence[str], folders: Sequence[str]) -> None:
-    """Note which tests of each file run which places of modules, unless that is noted of the same text of the file."""
-    noted = {(line["file"], line["digest"]): {*line["modules"]} for line in _lines(work.contexts)}
-    files = [
-        file.relative_to(work.copy).as_posix()
-        for folder in folders
-        for file in sorted((work.copy / folder).rglob("test_*.py"))
-    ]
-    digests = {file: hashlib.sha256((work.copy / file).read_bytes()).hexdigest()[:16] for file in files}
-    missing = [file for file in files if not noted.get((file, digests[file]), set()) >= {*modules}]
-    listed = work.folder / "recorded.json"
-    for place in range(0, len(missing), AT_ONCE):
-        chosen = missing[place : place + AT_ONCE]
-        listed.write_text(json.dumps({"files": chosen, "modules": modules}))
-        process = work.run("-m", "benchmarks.mutants", "--record", str(listed), seconds=10 * MOST_SECONDS)
-        told = process.stdout.splitlines() if process is not None else []
-        records = json.loads(told[-1]) if told else {}
-        for file in chosen:
-            record = records.get(file, {"tests": [], "modules": {module: {} for module in modules}})
-            _append(work.contexts, {"file": file, "digest": digests[file], **record})
-        failed = sum(record["failed"] for record in records.values())
-        count = sum(len(record["tests"]) for record in records.values())
-        print(f"{place + len(chosen)} of {len(missing)} files: {count} tests, {failed} failed", flush=True)
-
-
-def _record(listed: Path) -> int:
-    """Run the tests of files in this process, and print what they run of modules."""
-    asked = json.loads(listed.read_text())
-    plugin = Recorder(Path.cwd() / PACKAGE, asked["modules"])
-    own = os.dup(1)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    pytest.main([*_without_x(_PYTEST), *asked["files"]], [plugin])
-    sys.stdout.flush()
-    os.dup2(own, 1)
-    print(json.dumps(plugin.records()), flush=True)
-    return 0
-
-
-def _without_x(options: Iterable[str]) -> list[str]:
-    return [option for option in options if option != "-x"]
-
-
-class Contexts:
-    """Which tests run what."""
-
-    def __init__(self, work: Work) -> None:
-        newest = {line["file"]: line for line in _lines(work.contexts)}
-        self._records = [line for line in newest.values() if (work.copy / line["file"]).exists()]
-
-    def tests(self, mutation: Mutation) -> list[str]:
-        """Return the tests that run a mutated statement, the quickest first, for as long as a mutant may take."""
-        quickest: list[tuple[float, str]] = []
-        for record in self._records:
-            places = record["modules"].get(mutation.path, {})
-            masks = (
-                (places.get(place, "0") for place in mutation.lines) if mutation.lines else places.values()
-            )
-            bits = 0
-            for mask in masks:
-                bits |= int(mask, 16)
-            quickest += [
-                (record["seconds"][number], test)
-                for number, test in enumerate(record["tests"])
-                if bits >> number & 1
-            ]
-        tests: list[str] = []
-        seconds = 0.0
-        for took, test in sorted(quickest):
-            seconds += took
-            if seconds > MOST_SECONDS / 2 and tests:
-                break
-            tests.append(test)
-        return tests
 
 
 class Chosen:
@@ -336,7 +131,7 @@ def _run_tests(listed: Path) -> int:
         plugin = Chosen(part)
         files = dict.fromkeys(test.partition("::")[0] for test in part)
         if part:
-            pytest.main([*_PYTEST, *files], [plugin])
+            pytest.main([*PYTEST, "-x", *files], [plugin])
         if plugin.failed:
             print(f"\nFAILED BY {plugin.failed}", flush=True)
             return 1
@@ -437,14 +232,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--tests", type=Path, metavar="FILE", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.record:
-        return _record(options.record)
+        return record(options.record)
     if options.tests:
         return _run_tests(options.tests)
     if options.work is None:
         parser.error("--work is missing: give a folder outside the project")
     work = Work(options.work)
     mutants = list(islice(drawn(PROJECT / PACKAGE, options.draw), options.first))
-    results = {(line["key"], line["digest"]): Result(**line) for line in _lines(work.results)}
+    results = {(line["key"], line["digest"]): Result(**line) for line in lines_in(work.results)}
     if not options.table:
         _try_all(work, mutants, results, options)
     tried_mutants = [(each, results.get((each.key, each.digest))) for each in mutants]
@@ -474,26 +269,11 @@ def _try_all(
             continue
         result = tried(work, mutation, contexts, seeds)
         results[mutation.key, mutation.digest] = result
-        _append(work.results, result._asdict())
+        append_to(work.results, result._asdict())
         word = "killed  " if result.test or result.story else "SURVIVED"
         print(
             f"{word} {mutation.key} | {result.test or 'no test'} | {result.story or 'no story'}", flush=True
         )
-
-
-def _output(command: Sequence[str]) -> str:
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
-
-
-def _lines(file: Path) -> list[dict[str, Any]]:
-    if not file.exists():
-        return []
-    return [json.loads(line) for line in file.read_text().splitlines() if line.endswith("}")]
-
-
-def _append(file: Path, line: Mapping[str, Any]) -> None:
-    with file.open("a") as opened:
-        opened.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

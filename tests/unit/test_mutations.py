@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mutants import DECIDING, PACKAGE, PROJECT, drawn
+from benchmarks.mutant_copies import PACKAGE, PROJECT
+from benchmarks.mutants import DECIDING, drawn
 from benchmarks.mutations import mutations, places_of_lines
 
 SOURCE = '''
