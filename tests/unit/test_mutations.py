@@ -51,16 +51,16 @@ def test_operators_conditions_constants_statements_and_arguments_change() -> Non
     assert sorted(mutation.key for mutation in mutations("rule.py", SOURCE.encode())) == sorted(EXPECTED)
 
 
-@pytest.mark.parametrize("module", ["deployment/recorder.py", "sql/text.py", "ownership/recorded.py"])
+@pytest.mark.parametrize("module", ["sql/text.py", "plan_files/staleness.py"])
 def test_every_change_compiles_and_is_one(module: str) -> None:
     source = (PROJECT / PACKAGE / module).read_bytes()
-    keys = set()
-    for mutation in mutations(module, source):
-        changed = mutation.applied_to(source)
-        assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source)), mutation.key
-        compile(changed, module, "exec")
-        keys.add(mutation.key)
-    assert len(keys) == len(mutations(module, source)) > 10
+    original = ast.dump(ast.parse(source))
+    changes = mutations(module, source)
+    for mutation in changes:
+        tree = ast.parse(mutation.applied_to(source))
+        assert ast.dump(tree) != original, mutation.key
+        compile(tree, module, "exec")
+    assert len({mutation.key for mutation in changes}) == len(changes) > 10
 
 
 def test_changes_name_the_places_of_their_statements() -> None:
