@@ -590,7 +590,7 @@ def _possible_columns(tree: exp.Query) -> Mapping[str, frozenset[str]]:
 
 
 def _is_output(column: exp.Column) -> bool:
-    """Whether a column in ORDER BY is one that the query computes: these hide columns of tables there."""
+    """Whether a column in ORDER BY is an alias of the query, which hides columns there (measured, Spark 4.1.1)."""
     from sqlglot import exp
 
     order = column.find_ancestor(exp.Order, exp.Select)

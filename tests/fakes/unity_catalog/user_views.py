@@ -201,7 +201,7 @@ def _analyzed(query: str, relations: tuple[tuple[str, tuple[Output, ...]], ...])
         path = ".".join(map(quote_ident, key.split(".")))
         schema.add_table(path, {output.name: "string" for output in outputs}, dialect=databricks_dialect())
     try:
-        if renamed.args.get("where"):  # which knows no aliases of the query's own columns
+        if renamed.args.get("where"):  # which does not see aliases of the SELECT list (measured)
             bare = renamed.copy()
             bare.args = {**bare.args, "expressions": [exp.Literal.number(1)], **dict.fromkeys(_AFTER_WHERE)}
             qualify(bare, schema=schema, dialect=databricks_dialect())
