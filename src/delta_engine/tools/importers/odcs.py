@@ -266,6 +266,8 @@ class _Reader:
                 return parse_data_type(_INTEGERS.get(str(options.get("format", "i32")), "bigint"))
             case "number":
                 return parse_data_type("float" if options.get("format") == "f32" else "double")
+            case "date" if re.search("[HhKk]", str(options.get("format", ""))):  # 3.0 has no timestamp
+                return parse_data_type("timestamp")
             case "timestamp" if options.get("timezone") is False:
                 return parse_data_type("timestamp_ntz")
             case "string" if options.get("format") == "binary":

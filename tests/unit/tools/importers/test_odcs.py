@@ -41,6 +41,8 @@ LOGICAL = {
     "logicalType: string, logicalTypeOptions: {maxLength: 3}": "string",
     "logicalType: string, logicalTypeOptions: {format: binary}": "binary",
     "logicalType: date": "date",
+    "logicalType: date, logicalTypeOptions: {format: yyyy-MM-dd}": "date",
+    "logicalType: date, logicalTypeOptions: {format: \"yyyy-MM-dd'T'HH:mm:ssZ\"}": "timestamp",
     "logicalType: boolean": "boolean",
     "logicalType: timestamp": "timestamp",
     "logicalType: timestamp, logicalTypeOptions: {timezone: false}": "timestamp_ntz",
