@@ -20,8 +20,7 @@ class TableComments(RuleOfKind[Securable]):
     is_recommended: ClassVar[bool] = True
     minimum_length: int = 1
 
-    def judge(self, model: Securable) -> Iterator[Finding]:
-        """Yield a missing or short comment."""
+    def _judge(self, model: Securable) -> Iterator[Finding]:
         yield from self._of_comment(model, model.comment or "")
 
     def _of_comment(
@@ -59,8 +58,7 @@ class ColumnComments(TableComments):
     kind: ClassVar[Any] = Table | View
     is_recommended: ClassVar[bool] = False
 
-    def judge(self, model: Securable) -> Iterator[Finding]:
-        """Yield missing and short comments."""
+    def _judge(self, model: Securable) -> Iterator[Finding]:
         for column in columns_of(model):
             yield from self._of_comment(model, column.comment, column)
 
@@ -75,8 +73,7 @@ class Owners(RuleOfKind[Table | View | Schema]):
     kind: ClassVar[Any] = Table | View | Schema
     allowed: tuple[str, ...] = ("*",)
 
-    def judge(self, model: Table | View | Schema) -> Iterator[Finding]:
-        """Yield a missing owner, or another one."""
+    def _judge(self, model: Table | View | Schema) -> Iterator[Finding]:
         if not model.owner:
             yield finding(model, "it has no declared owner", "Declare `owner`, a group.")
         elif not any(matches_glob(model.owner, glob) for glob in self.allowed):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import msgspec
 
 from delta_engine.actions.policy import matches_glob
 from delta_engine.models import Function, Securable, Table, View
-from delta_engine.tools.lint.rule import Finding, HouseRule, RuleOfKind, columns_of, finding
+from delta_engine.tools.lint.rule import Finding, RuleOfKind, columns_of, finding
 
 
 class RequiredTags(RuleOfKind[Table]):
@@ -21,8 +21,7 @@ class RequiredTags(RuleOfKind[Table]):
 
     tags: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
-    def judge(self, model: Table) -> Iterator[Finding]:
-        """Yield missing tags, and other values."""
+    def _judge(self, model: Table) -> Iterator[Finding]:
         for tag, values in self.tags.items():
             value = model.tags.get(tag)
             allowed = f" ({', '.join(values)})" if values else ""
@@ -32,27 +31,26 @@ class RequiredTags(RuleOfKind[Table]):
                 yield finding(model, f"its tag {tag} is {value!r}", f"Choose another value{allowed}.")
 
 
-class TagValues(HouseRule):
+class TagValues(RuleOfKind[Securable]):
     """Tags of tables, views and columns have allowed values.
 
     Args:
         tags: the allowed values by tag.
     """
 
+    kind: ClassVar[Any] = object
     tags: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
-    def check(self, models: Iterable[Securable]) -> Iterator[Finding]:
-        """Yield other values."""
-        for model in models:
-            for column in (None, *columns_of(model)):
-                declared = getattr(model if column is None else column, "tags", {})
-                for tag, value in declared.items():
-                    if tag in self.tags and value not in self.tags[tag]:
-                        fix = f"Choose one of {', '.join(self.tags[tag])}."
-                        yield finding(model, f"its tag {tag} is {value!r}", fix, column)
+    def _judge(self, model: Securable) -> Iterator[Finding]:
+        for column in (None, *columns_of(model)):
+            declared = getattr(model if column is None else column, "tags", {})
+            for tag, value in declared.items():
+                if tag in self.tags and value not in self.tags[tag]:
+                    fix = f"Choose one of {', '.join(self.tags[tag])}."
+                    yield finding(model, f"its tag {tag} is {value!r}", fix, column)
 
 
-class PersonalGrants(HouseRule):
+class PersonalGrants(RuleOfKind[Securable]):
     """Rights are granted to groups and service principals, not to people.
 
     Args:
@@ -60,18 +58,16 @@ class PersonalGrants(HouseRule):
         except_people: globs of those that may have rights.
     """
 
+    kind: ClassVar[Any] = object
     is_recommended: ClassVar[bool] = True
     people: tuple[str, ...] = ("*@*",)
     except_people: tuple[str, ...] = ()
 
-    def check(self, models: Iterable[Securable]) -> Iterator[Finding]:
-        """Yield grants to people."""
-        for model in models:
-            for principal in getattr(model, "grants", {}):
-                is_person = any(matches_glob(principal, glob) for glob in self.people)
-                if is_person and not any(matches_glob(principal, glob) for glob in self.except_people):
-                    fix = "Grant it to a group."
-                    yield finding(model, f"{principal} has rights as a person", fix)
+    def _judge(self, model: Securable) -> Iterator[Finding]:
+        for principal in getattr(model, "grants", {}):
+            is_person = any(matches_glob(principal, glob) for glob in self.people)
+            if is_person and not any(matches_glob(principal, glob) for glob in self.except_people):
+                yield finding(model, f"{principal} has rights as a person", "Grant it to a group.")
 
 
 class Determinism(RuleOfKind[Function]):
@@ -79,8 +75,7 @@ class Determinism(RuleOfKind[Function]):
 
     kind: ClassVar[type[Any]] = Function
 
-    def judge(self, model: Function) -> Iterator[Finding]:
-        """Yield functions that do not say it."""
+    def _judge(self, model: Function) -> Iterator[Finding]:
         if model.is_deterministic is None:
             yield finding(model, "it does not say whether it is deterministic", "Declare `deterministic`.")
 
@@ -91,8 +86,7 @@ class ViewStars(RuleOfKind[View]):
     kind: ClassVar[type[Any]] = View
     is_recommended: ClassVar[bool] = True
 
-    def judge(self, model: View) -> Iterator[Finding]:
-        """Yield queries with a star."""
+    def _judge(self, model: View) -> Iterator[Finding]:
         from delta_engine.sql.view_queries import read_columns
 
         if (reads := read_columns(model.query, {})) and reads.spread:
@@ -104,8 +98,7 @@ class SharedViews(RuleOfKind[View]):
 
     kind: ClassVar[type[Any]] = View
 
-    def judge(self, model: View) -> Iterator[Finding]:
-        """Yield granted views without documented columns."""
+    def _judge(self, model: View) -> Iterator[Finding]:
         if model.grants and not model.columns:
             yield finding(
                 model, "others may read it, and its columns are not documented", "Declare `columns`."

@@ -34,8 +34,7 @@ class PrimaryKeys(RuleOfKind[Table]):
     is_recommended: ClassVar[bool] = True
     severity: Severity = Severity.NOTE
 
-    def judge(self, model: Table) -> Iterator[Finding]:
-        """Yield a table without key."""
+    def _judge(self, model: Table) -> Iterator[Finding]:
         if model.primary_key is None:
             yield finding(model, "it has no primary key", "Declare `primary_key`.")
 
@@ -43,8 +42,7 @@ class PrimaryKeys(RuleOfKind[Table]):
 class KeyColumnsFirst(RuleOfKind[Table]):
     """The columns of the primary key come first, in the order of the key."""
 
-    def judge(self, model: Table) -> Iterator[Finding]:
-        """Yield a key of later columns."""
+    def _judge(self, model: Table) -> Iterator[Finding]:
         key = [name.lower() for name in model.primary_key.columns] if model.primary_key else []
         if key != [column.key for column in model.columns[: len(key)]]:
             yield finding(model, "its key columns are not the first ones", "Declare them first.")
@@ -99,8 +97,7 @@ class Partitions(RuleOfKind[Table]):
     is_recommended: ClassVar[bool] = True
     maximum: Annotated[int, msgspec.Meta(ge=0)] = 2
 
-    def judge(self, model: Table) -> Iterator[Finding]:
-        """Yield partitions with too many folders."""
+    def _judge(self, model: Table) -> Iterator[Finding]:
         if len(model.partitioned_by) > self.maximum:
             message = f"it has {len(model.partitioned_by)} partition columns, more than {self.maximum}"
             yield finding(model, message, "Cluster it instead: `cluster_by`.")
@@ -120,8 +117,7 @@ class ClusteringColumns(RuleOfKind[Table]):
 
     is_recommended: ClassVar[bool] = True
 
-    def judge(self, model: Table) -> Iterator[Finding]:
-        """Yield clustering columns without statistics."""
+    def _judge(self, model: Table) -> Iterator[Finding]:
         if any(key.lower() in _STATISTICS for key in model.table_properties):
             return
         late = {column.key: column for column in model.columns[_LEADING:]}
@@ -142,8 +138,7 @@ class RequiredProperties(RuleOfKind[Table]):
 
     properties: dict[str, str] = msgspec.field(default_factory=dict)
 
-    def judge(self, model: Table) -> Iterator[Finding]:
-        """Yield missing properties, and other values."""
+    def _judge(self, model: Table) -> Iterator[Finding]:
         declared = {key.lower(): value for key, value in model.table_properties.items()}
         for name, value in self.properties.items():
             present = declared.get(name.lower())
@@ -157,8 +152,7 @@ class DeprecatedFeatures(RuleOfKind[Table]):
 
     is_recommended: ClassVar[bool] = True
 
-    def judge(self, model: Table) -> Iterator[Finding]:
-        """Yield what is deprecated."""
+    def _judge(self, model: Table) -> Iterator[Finding]:
         if model.catalog_name.lower() == "hive_metastore":
             yield finding(model, "hive_metastore is deprecated", "Use a catalog of Unity Catalog.")
         if (model.location or "").lower().startswith(("dbfs:", "/dbfs", "/mnt")):

@@ -54,8 +54,7 @@ class TableNames(_Named):
     def __post_init__(self) -> None:
         refuse_other_patterns((self.pattern, *self.in_schemas.values()))
 
-    def judge(self, model: Securable) -> Iterator[Finding]:
-        """Yield a name of another form."""
+    def _judge(self, model: Securable) -> Iterator[Finding]:
         _, schema, *_ = names = str(model.qualified_name).split(".")
         patterns = {name.lower(): pattern for name, pattern in self.in_schemas.items()}
         pattern = patterns.get(schema.lower(), self.pattern)
@@ -88,8 +87,7 @@ class ColumnNames(_Named):
     kind: ClassVar[Any] = Table | View
     is_recommended: ClassVar[bool] = True
 
-    def judge(self, model: Securable) -> Iterator[Finding]:
-        """Yield names of another form."""
+    def _judge(self, model: Securable) -> Iterator[Finding]:
         for column in columns_of(model):
             if not re.fullmatch(self.pattern, column.name):
                 yield finding(model, f"its name does not match {self.pattern}", _RENAME, column)
@@ -101,8 +99,7 @@ class ReservedWords(RuleOfKind[Table | View]):
     kind: ClassVar[Any] = Table | View
     is_recommended: ClassVar[bool] = True
 
-    def judge(self, model: Table | View) -> Iterator[Finding]:
-        """Yield reserved words."""
+    def _judge(self, model: Table | View) -> Iterator[Finding]:
         name = str(model.qualified_name).lower().rpartition(".")[2]
         for key, column in ((name, None), *((column.key, column) for column in model.columns)):
             if key in _RESERVED:
@@ -119,8 +116,7 @@ class MaximumColumns(RuleOfKind[Table]):
     is_recommended: ClassVar[bool] = True
     maximum: Annotated[int, msgspec.Meta(ge=1)] = 200
 
-    def judge(self, model: Table) -> Iterator[Finding]:
-        """Yield a table with more columns."""
+    def _judge(self, model: Table) -> Iterator[Finding]:
         if len(model.columns) > self.maximum:
             message = f"it has {len(model.columns)} columns, more than {self.maximum}"
             yield finding(model, message, "Split it, or put columns that belong together into a struct.")

@@ -84,9 +84,9 @@ class RuleOfKind(HouseRule, Generic[Model]):
         """Yield what breaks the rule."""
         for model in models:
             if isinstance(model, self.kind):
-                yield from self.judge(model)
+                yield from self._judge(model)
 
-    def judge(self, model: Model) -> Iterator[Finding]:
+    def _judge(self, model: Model) -> Iterator[Finding]:
         """Yield what is wrong with one model."""
         raise NotImplementedError(f"{type(self).__name__} judges nothing")
 

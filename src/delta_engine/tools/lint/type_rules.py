@@ -31,8 +31,7 @@ class MoneyTypes(RuleOfKind[Table]):
     def __post_init__(self) -> None:
         refuse_other_patterns([self.names])
 
-    def judge(self, model: Table) -> Iterator[Finding]:
-        """Yield amounts of money as binary fractions."""
+    def _judge(self, model: Table) -> Iterator[Finding]:
         is_money = re.compile(self.names, re.IGNORECASE).fullmatch
         for column in model.columns:
             if shown_type(column.data_type) in _BINARY_FRACTIONS and is_money(column.name):
@@ -50,8 +49,7 @@ class TimestampTypes(RuleOfKind[Table]):
     is_recommended: ClassVar[bool] = True
     use: Literal["timestamp", "timestamp_ntz"] = "timestamp"
 
-    def judge(self, model: Table) -> Iterator[Finding]:
-        """Yield columns with the other type, also inside of others."""
+    def _judge(self, model: Table) -> Iterator[Finding]:
         other = "timestamp_ntz" if self.use == "timestamp" else "timestamp"
         for column in model.columns:
             if other in _names(column.data_type):
@@ -67,8 +65,7 @@ class ForbiddenTypes(RuleOfKind[Table]):
 
     types: dict[str, str] = msgspec.field(default_factory=dict)
 
-    def judge(self, model: Table) -> Iterator[Finding]:
-        """Yield columns with forbidden types."""
+    def _judge(self, model: Table) -> Iterator[Finding]:
         for column in model.columns:
             for name in sorted(_names(column.data_type) & {each.lower() for each in self.types}):
                 reason = next(why for each, why in self.types.items() if each.lower() == name)
