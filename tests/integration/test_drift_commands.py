@@ -190,7 +190,7 @@ def test_what_was_imported_needs_nothing(
     plan = delta_engine("-e", "local", "plan", "--detailed-exitcode")
     assert plan.code == 0, plan.stdout
     left_alone = "unmanaged: 1 part of 1 table, kept as before: --full lists them\n"
-    adopted = "adopts: 2 tables as found; no undo of this run can bring back what they were: "
+    adopted = "adopts: 2 tables as found; an undo of this run cannot restore their earlier state: "
     names = "dev.silver.every_type, dev.silver.plain\n"
     assert plan.stdout == f"{left_alone}{adopted}{names}local: no changes (2 models)\n", done.stderr
     refused = delta_engine("-e", "local", "import", "dev.silver.plain", "--to", name)

@@ -381,7 +381,9 @@ def test_a_bucket_that_gives_no_answer(project: Project, moto: Server) -> None:
 def test_a_clock_that_is_wrong(project: Project, skew: int) -> None:
     project.sql.clock_skew_seconds = skew
     examined = project.examine()
-    assert examined.not_ok() == {"clock: clock": ("missing", "Let this machine set its clock by NTP.")}
+    assert examined.not_ok() == {
+        "clock: clock": ("missing", "Synchronize the clock of this machine with NTP.")
+    }
     assert f"300.0 s {'ahead' if skew > 0 else 'behind'}" in examined.found("clock")[0]
 
 

@@ -394,13 +394,13 @@ class Engine:
         """Return the models that Python code gave; None for those of the project."""
         if tables is None and self._conf_dir is None:
             raise InvalidCommandError(
-                "no tables are given, and this engine has no project whose models it could take",
+                "no tables are given, and this engine has no project with models",
                 way_out="Pass a list of Table, or open a project with Engine.from_conf.",
             )
         if others and self._conf_dir is not None:
             kinds = dict.fromkeys(plural(model.qualified_name.kind) for model in others)
             raise ConfigError(
-                f"{' and '.join(kinds)} are given, and the project declares its own",
+                f"{' and '.join(kinds)} are given, but the project declares its own",
                 way_out="Declare them in the project's models, or use Engine.on.",
             )
         return None if tables is None else (*_each(tables, Table, "tables"), *others)
@@ -459,5 +459,5 @@ def _each(models: _Model | Sequence[_Model], kind: type[_Model], what: str) -> t
     each: tuple[object, ...] = (models,) if isinstance(models, str) else tuple(cast(Sequence[_Model], models))
     for model in each:
         if not isinstance(model, kind):
-            raise TypeError(f"{what} takes a list of {kind.__name__}, and it has {type(model).__name__}")
+            raise TypeError(f"{what} takes a list of {kind.__name__}, but it contains {type(model).__name__}")
     return cast(tuple[_Model, ...], each)

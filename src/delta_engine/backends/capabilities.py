@@ -42,16 +42,16 @@ class InlineClustering(Enum):
 
     ANYWHERE = "anywhere"
     AFTER_PLAIN_TEXT = (
-        "after text of the Basic Multilingual Plane alone: open-source Delta miscounts what stands beyond it"
+        "only after characters of the Basic Multilingual Plane: open-source Delta miscounts other characters"
     )
 
 
 class Visibility(Enum):
     """Whether a catalog may hide tables and schemas that exist."""
 
-    WHOLE = "whatever exists is shown"
-    BY_RIGHTS = "what the principal has no rights on is hidden, and rights can be read"
-    UNKNOWN = "what the principal has no rights on may be hidden, and rights cannot be read"
+    WHOLE = "the catalog shows everything that exists"
+    BY_RIGHTS = "the catalog hides objects without rights, and rights can be read"
+    UNKNOWN = "the catalog may hide objects without rights, and rights cannot be read"
 
 
 @unique
@@ -108,15 +108,16 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
     ),
     Feature.COLUMN_ORDER: "reported; changed with `policy.column_order: enforce`",
     Feature.COLUMN_RENAMES: (
-        "`renamed_from`: the data is kept; keys, checks and clustering follow. A conversion with `using` needs it too"
+        "`renamed_from`: the column keeps its data; keys, checks and clustering follow. A conversion with "
+        "`using` also needs it"
     ),
-    Feature.TABLE_RENAMES: "`renamed_from`: the data is kept",
+    Feature.TABLE_RENAMES: "`renamed_from`: the table keeps its data",
     Feature.PROPERTIES: (
-        "set, and unset if they were applied once; what the platform sets by itself is unmanaged; table features are "
+        "set, and unset if they were applied once; properties that the platform sets are unmanaged; table features are "
         "permanent and shown as such; `name → none` column mapping is refused"
     ),
     Feature.PRIMARY_KEYS: "name, columns in order, RELY; recreated when they change",
-    Feature.FOREIGN_KEYS: "parents first, cycles broken; checked against the declared parent, or the one that is there",
+    Feature.FOREIGN_KEYS: "parents first, cycles broken; checked against the declared or the existing parent",
     Feature.CHECKS: "by name, expressions compared in a normal form; refused with a count if rows violate them",
     Feature.NOT_NULL: "loosened freely; tightened if no row has a NULL or `using` fills it, else refused with a count",
     Feature.DEFAULTS: "set and dropped in place",
@@ -130,8 +131,8 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
     Feature.ROW_FILTERS: "part of CREATE TABLE; set, replaced and dropped in place",
     Feature.COLUMN_MASKS: "part of CREATE TABLE; set, replaced and dropped in place",
     Feature.COMMENTS: "of tables, columns and nested fields: set and cleared in place",
-    Feature.PREDICTIVE_OPTIMIZATION: "of managed tables and schemas: changed in place; unmanaged if no model names it",
-    Feature.OWNERS: "changed in place; unmanaged if no model names one",
+    Feature.PREDICTIVE_OPTIMIZATION: "of managed tables and schemas: changed in place; unmanaged if undeclared",
+    Feature.OWNERS: "changed in place; unmanaged if no model declares an owner",
     Feature.GRANTS: "on tables: additive, or in full (`policy.grants`)",
     Feature.SCHEMA_METADATA: "`schemas:` in a model file, or `Schema`",
     Feature.EXTERNAL_TABLES: "`location`, at creation only; a change to another location is refused",
@@ -145,7 +146,7 @@ HOW_FEATURES_CHANGE: Mapping[Feature, str] = {
         "`functions:` in a model file, or `Function`: replaced as a whole, with consent (`change_protection`) where a "
         "mask, a row filter or a policy uses them"
     ),
-    Feature.FUNCTION_TAGS: "key by key, as those of tables",
+    Feature.FUNCTION_TAGS: "key by key, as for tables",
     Feature.POLICIES: (
         "`policies:` in a model file, or `AbacPolicy`: replaced as a whole, with consent (`change_protection`) if they "
         "may hide less; dropped with `drop_policy`"
@@ -299,10 +300,10 @@ def on_runtime(version: str) -> Capabilities:
 
 
 _REFUSED_BY_OPEN_SOURCE = {
-    Feature.VOID_WIDENING: "open-source Delta changes the type of no void column",
+    Feature.VOID_WIDENING: "open-source Delta cannot change the type of void columns",
     Feature.GENERATED_COLUMNS: "open-source Delta does not create them in SQL",
     Feature.IDENTITY_COLUMNS: "open-source Delta does not create them in SQL",
-    Feature.AUTOMATIC_CLUSTERING: "only Databricks chooses the columns",
+    Feature.AUTOMATIC_CLUSTERING: "only Databricks chooses the columns automatically",
     Feature.TAGS: _UNITY_CATALOG_ONLY,
     Feature.ROW_FILTERS: _UNITY_CATALOG_ONLY,
     Feature.COLUMN_MASKS: _UNITY_CATALOG_ONLY,
@@ -329,9 +330,9 @@ OPEN_SOURCE = Capabilities(
             Feature.EXTERNAL_TABLES: "its tables are where its warehouse is",
             Feature.TABLE_RENAMES: "its tables are folders: rename the folder by hand",
             Feature.TABLE_REMOVAL: "its tables are folders: remove the folder by hand",
-            Feature.FUNCTIONS: "its schemas are folders, which hold no functions",
-            Feature.VIEWS: "its schemas are folders, which hold no views",
-            Feature.VIEW_COLUMN_COMMENTS: "its schemas are folders, which hold no views",
+            Feature.FUNCTIONS: "its schemas are folders, which cannot contain functions",
+            Feature.VIEWS: "its schemas are folders, which cannot contain views",
+            Feature.VIEW_COLUMN_COMMENTS: "its schemas are folders, which cannot contain views",
         }
     ),
     equivalents=MappingProxyType(
@@ -370,8 +371,8 @@ OPEN_SOURCE_CATALOG = replace(
     equivalents=MappingProxyType(
         {
             **OPEN_SOURCE.equivalents,
-            Feature.FUNCTIONS: "in SQL, in Spark's session catalog (`spark_catalog`) alone",
-            Feature.VIEWS: "in Spark's session catalog (`spark_catalog`) alone",
+            Feature.FUNCTIONS: "in SQL, only in Spark's session catalog (`spark_catalog`)",
+            Feature.VIEWS: "only in Spark's session catalog (`spark_catalog`)",
             Feature.VIEW_COLUMN_COMMENTS: "the view is replaced, with consent (`replace_view`)",
         }
     ),
@@ -387,11 +388,11 @@ REFUSED_BY_CLASS: Mapping[str, Mapping[Feature, str]] = MappingProxyType(
             {
                 Feature.COLUMN_RENAMES: "open-source Unity Catalog does not rename columns yet",
                 Feature.TABLE_RENAMES: "open-source Unity Catalog does not rename tables yet",
-                Feature.FUNCTIONS: "Spark creates functions in its session catalog alone",
-                Feature.VIEWS: "the engine manages views of the session catalog alone",
-                Feature.VIEW_COLUMN_COMMENTS: "the engine manages views of the session catalog alone",
+                Feature.FUNCTIONS: "Spark creates functions only in its session catalog",
+                Feature.VIEWS: "the engine manages only views of the session catalog",
+                Feature.VIEW_COLUMN_COMMENTS: "the engine manages only views of the session catalog",
                 Feature.REPARTITIONING: (
-                    "open-source Unity Catalog does not replace external tables, nor managed ones by other partitions"
+                    "open-source Unity Catalog replaces neither external tables nor the partitions of managed tables"
                 ),
             }
         )

@@ -43,7 +43,7 @@ def session_jars(own: Iterable[Path], settings: Mapping[str, str]) -> tuple[list
         if name is None:
             paths.append(str(jar))
         elif name != jar.name:
-            replaced.append(f"{name} of backend.spark takes the place of {jar.name}, which Delta brings")
+            replaced.append(f"{name} of backend.spark replaces {jar.name}, which Delta brings")
     return paths, replaced
 
 

@@ -82,7 +82,7 @@ def catalog_way_out(error: StatementError, catalog: str, implementation: str | N
         return "Correct the catalog's name, or configure it in backend.spark."
     if is_unity_catalog and error_conditions.is_illegal_argument(error):
         return (
-            f"Set {setting}.uri and {setting}.{_TOKEN} in the Spark session: the connector demands both. The token is "
-            "an empty string if the server has no authentication."
+            f"Set {setting}.uri and {setting}.{_TOKEN} in the Spark session: the connector needs both. Use an empty "
+            "string as the token if the server has no authentication."
         )
     return f"Check the settings of the catalog in backend.spark ({setting})."

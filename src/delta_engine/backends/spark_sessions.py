@@ -155,7 +155,7 @@ def open_databricks_session() -> SparkSession:
         raise MissingDependencyError(
             "the databricks backend needs a Databricks runtime, or databricks-connect",
             way_out="pip install databricks-connect, or run it as the bundle's job. Without Spark, "
-            "`backend: {type: databricks-warehouse}` goes through a SQL warehouse",
+            "`backend: {type: databricks-warehouse}` uses a SQL warehouse",
         )
     from pyspark.sql import SparkSession
 

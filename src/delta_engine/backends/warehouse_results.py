@@ -33,7 +33,7 @@ def rows_of(response: StatementResponse, sql: str, api: StatementExecutionAPI, c
     ]
     rows = [_row(columns, values, sql) for values in _values(response, sql, api, calls)]
     if manifest.total_row_count is not None and len(rows) != manifest.total_row_count:
-        raise incomplete(f"it has {manifest.total_row_count} rows, and {len(rows)} came", sql)
+        raise incomplete(f"it has {manifest.total_row_count} rows, but {len(rows)} arrived", sql)
     return rows
 
 
@@ -59,7 +59,7 @@ def _values(
 
 def incomplete(reason: str, sql: str) -> StatementError:
     """Return the error of an incomplete result, because half of a catalog would look like drift."""
-    message = f"the warehouse's answer is not whole: {reason}"
+    message = f"the warehouse's answer is incomplete: {reason}"
     return StatementError(message, sql=sql, error_class=INCOMPLETE_RESULT, is_outcome_unknown=True)
 
 
@@ -67,7 +67,7 @@ def _parsed(data: bytes, sql: str) -> object:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise incomplete("a downloaded chunk is no JSON", sql) from error
+        raise incomplete("a downloaded chunk is not JSON", sql) from error
 
 
 def _place(chunk: ResultData) -> tuple[int | None, int | None]:
@@ -79,7 +79,7 @@ def _place(chunk: ResultData) -> tuple[int | None, int | None]:
 
 def _checked(rows: object, sql: str) -> Sequence[Sequence[object]]:
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        raise incomplete("a chunk is no list of rows", sql)
+        raise incomplete("a chunk is not a list of rows", sql)
     return rows
 
 

@@ -75,7 +75,7 @@ class WarehouseSqlRunner:
         size = len(sql.encode())
         if size > _LARGEST_STATEMENT:
             raise StatementError(
-                f"the statement has {size:,} bytes, and a warehouse takes {_LARGEST_STATEMENT:,}",
+                f"the statement has {size:,} bytes, but a warehouse accepts at most {_LARGEST_STATEMENT:,}",
                 sql=sql,
                 error_class=_TOO_LARGE,
             )
@@ -226,7 +226,7 @@ class _SubmittedStatement:
         except CallError as error:
             if current_stop().is_requested():
                 self._cancel()
-            message = f"it was accepted, and then there was no usable answer: {error}"
+            message = f"the warehouse accepted it, but returned no usable answer: {error}"
             raise _outcome_unknown(message, self.sql) from error
 
     def finished(self, response: StatementResponse) -> StatementResponse:

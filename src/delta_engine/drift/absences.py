@@ -130,7 +130,7 @@ def _absence(at_hand: RightsAtHand, needed: Sequence[Need]) -> Absence:
     who, lacking = at_hand.principal.name, at_hand.lacking(needed)
     if lacking:
         need = lacking[0]
-        reason = f"{who} is not known to own {need.securable}, or to have {need.right.privilege} on it"
+        reason = f"{who} is not known to own {need.securable} or to have {need.right.privilege} on it"
         return _unknown(lacking, reason)
     shown = needed[0]
     used = "it and its catalog" if len(shown.securable.parts) > 1 else "it"

@@ -265,9 +265,7 @@ def with_audited_authors(facts: DriftFacts, log: AuditLogReader) -> DriftFacts:
     try:
         events = log.read({ACTIONS[kind] for kind, _ in unexplained}, names, since=since)
     except StatementError as error:  # the report stays correct without authors
-        note = (
-            f"The audit log may not be read, which knows who deleted, granted and tagged: {error.first_line}"
-        )
+        note = f"The audit log, which records deletions, grants and tags, cannot be read: {error.first_line}"
         return replace(facts, notes=(*facts.notes, note))
     authors = {change: _author(change, applied_at, events) for change, applied_at in unexplained.items()}
     return replace(

@@ -52,7 +52,7 @@ from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import Commit, TableHistoryReader, TableVersion, TableVersionReader
 from delta_engine.telemetry.visible import shown_moment
 
-_NO_DELTA_TABLE: Final = "Make it a readable Delta table, or leave it out of the models"
+_NO_DELTA_TABLE: Final = "Make it a readable Delta table, or remove its model"
 
 _MOST_CANDIDATES: Final = 50
 """How many undeclared tables a search for a renamed one asks for their ids."""

@@ -23,7 +23,7 @@ from delta_engine.ownership.recorded import Recorded
 from delta_engine.state.states import SecurableState, TableState
 from delta_engine.telemetry.visible import shown_moment
 
-NOT_DELTA: Final = "exists, and is no Delta table that can be read"
+NOT_DELTA: Final = "exists, but is not a readable Delta table"
 """The actual side of an unmanaged table that no import would take."""
 
 

@@ -320,16 +320,17 @@ def _refusal(drift: OverwrittenDrift) -> DriftRefusal:
     name, place = model.qualified_name, model.declared_at
     target = f" {targets([name])}" if name.is_selectable else ""
     way_out = (
-        f"{command('drift')} shows the details; {command(f'drift --accept{target}')} takes the change into the models, "
-        f"{command(f'drift --revert{target}')} reverts it where a plan can, "
+        f"{command('drift')} shows the details; {command(f'drift --accept{target}')} writes the change into the "
+        "models, "
+        f"{command(f'drift --revert{target}')} reverts it if a plan can, "
         "and `policy.drift: revert` lets every sync revert such changes."
     )
     if drift.is_of_replaced_table:
-        event, effect = f"another table replaced it outside the engine{author}", "change the new one"
+        event, effect = f"it was replaced with another table outside the engine{author}", "change the new one"
         way_out = (
-            f"{command('drift')} shows the details; {command(f'drift --accept{target}')} takes the new table into the "
-            "models, "
-            "and `policy.drift: revert` lets every sync take such tables, and change them as their models say."
+            f"{command('drift')} shows the details; {command(f'drift --accept{target}')} records the new table in the "
+            "models, and `policy.drift: revert` lets every sync record such tables and change them to match "
+            "their models."
         )
     if finding.kind is DriftKind.TABLE_REPLACED:
         effect = "record the new one in its place"
@@ -338,7 +339,7 @@ def _refusal(drift: OverwrittenDrift) -> DriftRefusal:
             f"Merge the change of the model, or revert the drift with {command(f'drift --revert{target}')}."
         )
     elif finding.may_be_hidden:
-        way_out = f"{command('drift')} shows the details, and what to do."
+        way_out = f"{command('drift')} shows the details and the options."
     reason = f"{event}, and a sync would {effect}: {_both_sides(finding)}"
     if isinstance(name, QualifiedName):
         refusal = DriftRefusal(reason, table=str(name), location=place, way_out=way_out)
@@ -354,7 +355,7 @@ def _both_sides(finding: Finding) -> str:
     text = f"{finding.field} was {finding.expected or 'absent'} and is {finding.actual or _absent(finding)}"
     if finding.accepted is None:
         return text
-    return f"{text}. It was accepted {finding.accepted}, and its model does not declare it"
+    return f"{text}. It was accepted {finding.accepted}, but its model does not declare it"
 
 
 def _absent(finding: Finding) -> str:

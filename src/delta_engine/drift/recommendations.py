@@ -60,7 +60,7 @@ def recommendations(
         present: list[ComparedResource] = [*existing, *schemas]
         if not all(map(_is_accepted, present)):
             yield Recommendation(
-                text=f"{'Or take' if reverts else 'Take'} the drift into the models, and commit them",
+                text=f"{'Or write' if reverts else 'Write'} the drift into the models, and commit them",
                 command=f"{program} drift --accept",
             )
     lost = {schema.name.key for schema in schemas if not schema.observed.exists}
@@ -76,7 +76,7 @@ def recommendations(
             )
         if to_accept := [resource for resource in gone if not _is_accepted(resource)]:
             yield Recommendation(
-                text="Or take their models away, and forget them",
+                text="Or remove their models, and forget them",
                 command=f"{program} drift --accept {_targets(_with_children(to_accept[:_MOST_COMMANDS], facts))}",
             )
     if drifted and all(map(_is_accepted, drifted)):
@@ -97,7 +97,7 @@ def alternatives(
     """
     if may_be_hidden(drifted):
         rights = ", ".join(lacking_rights(drifted))
-        text = f"Ask for {rights}, and make the report again: it may be hidden from you"
+        text = f"Ask for {rights}, and repeat the report, because it may be hidden from you"
         yield Recommendation(text=text, command="")
     elif drifted.model_key in facts.declared or (drifted.name.is_container and facts.basis.is_partial):
         yield from _revert_of(drifted, facts)

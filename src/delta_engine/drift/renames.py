@@ -266,6 +266,6 @@ def _lost(table: ComparedTable, old: str, new: str, *, is_sure: bool) -> DriftRe
         f"{what} {new!r} outside the engine, and a plan could only drop that and add an empty {old!r}",
         table=str(table.name),
         column=old,
-        way_out=f"Rename it back with {back}, take the new name into the model with "
-        f"{command(f'drift --accept {target}')}, or leave this table out with {spoken('-t', 'select=[…]')}.",
+        way_out=f"Rename it back with {back}, accept the new name into the model with "
+        f"{command(f'drift --accept {target}')}, or exclude this table with {spoken('-t', 'select=[…]')}.",
     )

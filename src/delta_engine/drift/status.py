@@ -50,7 +50,7 @@ from delta_engine.ownership.recorded import (
 from delta_engine.state.function_states import FunctionState
 from delta_engine.state.states import CatalogState, SecurableState, TableState
 
-NOT_SHOWN_YET = "right after the apply the catalog did not show all of it yet"
+NOT_SHOWN_YET = "immediately after the apply, the catalog did not show all of it yet"
 """Why an applied table that can be read is not verified."""
 
 

@@ -54,8 +54,8 @@ class ApplyControl:
         now = self.seconds()
         waits = "".join(f"\n  {running_statement.line(now)[:_LONGEST_LINE]}" for running_statement in running)
         self.notify(
-            f"still waiting for {count}, so that their results are recorded. A kill (SIGKILL) waits for nothing; the "
-            f"next run finds out what was done.{waits}"
+            f"still waiting for {count}, so that their results are recorded. A kill (SIGKILL) does not wait; the next "
+            f"run finds out what was done.{waits}"
         )
 
     def pause(self, seconds: float) -> None:

@@ -80,4 +80,4 @@ def _cut(text: str) -> str:
 
 def _cut_note() -> str:
     place = spoken("--json", "the error's outcomes")
-    return f"  ({place} and the log have whole messages and statements)"
+    return f"  ({place} and the log have full messages and statements)"

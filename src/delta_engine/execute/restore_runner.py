@@ -65,8 +65,8 @@ def _bring_back(statements: StatementRunner, sql: str, taken_back: list[Commit],
 def _refuse(commits: Iterable[Commit], sql: str) -> None:
     if lost := list(commits):
         raise StatementError(
-            f"others have written since (versions {_versions(lost)}), and RESTORE would take that back: the table is "
-            "as it was",
+            f"other writers added versions ({_versions(lost)}), which RESTORE would undo. The table did not "
+            "change",
             sql=sql,
             error_class=None,
         )

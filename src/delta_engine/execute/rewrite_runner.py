@@ -37,7 +37,7 @@ def verify_rewrite(statements: StatementRunner, statement: Statement) -> None:
             raise  # a later commit may be of a writer
         _take_back(statements, before, rewrite.version, error)
         raise StatementError(
-            f"{error.message} The table is restored: it is as in version {before}",
+            f"{error.message} The table was restored to version {before}",
             sql=error.sql,
             error_class=None,
         ) from error

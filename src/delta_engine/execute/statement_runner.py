@@ -229,7 +229,7 @@ def has_to_run(planned: Sequence[str], needed: Sequence[str], error: StatementEr
     if list(needed) == list(planned[1:]):
         return False
     raise StaleTableError(
-        "another principal changed the table during the run, and the plan does not fit it any more. Check it with "
+        "another principal changed the table during the run, and the plan no longer fits. Check it with "
         f"{command('plan')}, and run again. The platform's answer: {error.message}",
         sql=error.sql,
         **error.facts,
@@ -257,8 +257,8 @@ def explained(statement: Statement, error: StatementError, current_user: Callabl
     if isinstance(create, Create) and is_existing(error):
         user = current_user()
         message = (
-            f"the {create.name.kind} exists: the plan was applied before, another principal has just created it, or it "
-            f"is not visible to {user}. Plan again; if the plan still creates it, {_how_to_see(create.name, user)}. "
+            f"the {create.name.kind} exists: the plan was applied before, another principal just created it, or {user} "
+            f"cannot see it. Plan again; if the plan still creates it, {_how_to_see(create.name, user)}. "
             f"The platform says: {error.message}"
         )
     if _is_done(statement, error):
@@ -270,7 +270,7 @@ def explained(statement: Statement, error: StatementError, current_user: Callabl
         if isinstance(drop, PrimaryKeyDrop) and _drops_constraint(statement, drop.name):
             message = (
                 f"{error.message} A foreign key that was not visible when the catalog was read may reference primary "
-                f"key {drop.name}: of a table in another catalog, or of one that {current_user()} may not see; "
+                f"key {drop.name}: of a table in another catalog, or of a table that {current_user()} may not see; "
                 f"{sql_references_to(drop.name)} shows the visible ones of all catalogs. Drop it first, or keep the "
                 "primary key as it is."
             )

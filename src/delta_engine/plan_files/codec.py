@@ -51,13 +51,13 @@ def read_plan_file(path: Path, *, environment: str, engine_version: str) -> Plan
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise refusal(f"there is no plan file to read: {error.strerror}") from None
+        raise refusal(f"the plan file cannot be read: {error.strerror}") from None
     file = _decoded(data, engine_version, refusal)
     if file.environment != environment:
         theirs = command(shlex.join(["apply", str(path)]), file.environment)
         raise refusal(
             f"the plan is for the environment {file.environment!r}, not for {environment!r}",
-            way_out=f"Apply it with {theirs}, or make one for {environment}.",
+            way_out=f"Apply it with {theirs}, or make a plan for {environment}.",
         )
     return file
 
@@ -101,9 +101,9 @@ def _decoded(data: bytes, engine_version: str, refusal: _Refusal) -> PlanFile:
         for text in file.options.changed.removed if file.options.changed else ():
             name = QualifiedName.of_key(text.lower())  # tables are read by these names
             if any(map(FORBIDDEN_IN_NAMES.search, (name.catalog, name.schema, name.table))):
-                raise ValueError(f"{text!r} is no name of a table")
+                raise ValueError(f"{text!r} is not the name of a table")
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
-        raise refusal(f"it is no valid plan file: {error}") from None
+        raise refusal(f"it is not a valid plan file: {error}") from None
     return file
 
 
@@ -115,9 +115,9 @@ def _object(data: bytes, refusal: _Refusal) -> dict[str, Any]:
         repeated = _repeated_key(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         refused = refusal if _MARK.encode() in data[:_HEAD] else partial(refusal, way_out=_another())
-        raise refused(f"it is no JSON, or not all of it: {error}") from None
+        raise refused(f"it is not complete JSON: {error}") from None
     if not isinstance(raw, dict):
-        raise refusal("it is JSON, but no plan file", way_out=_another())
+        raise refusal("it is JSON, but not a plan file", way_out=_another())
     if repeated is not None:
         twice = reprlib.repr(repeated)
         raise refusal(f"the plan file was edited or damaged: it has {twice} twice in one place")
@@ -138,18 +138,18 @@ def _repeated_key(data: bytes) -> str | None:
 def _require_version(raw: dict[str, Any], refusal: _Refusal) -> None:
     schema = raw.get("$schema")
     if not isinstance(schema, str) or not schema.startswith(_MARK):
-        raise refusal("it is JSON, but no plan file", way_out=_another())
+        raise refusal("it is JSON, but not a plan file", way_out=_another())
     version = raw.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
         raise refusal(f"its version is {reprlib.repr(version)}")
     if version > VERSION:
         raise refusal(
-            f"it has format {version} of a newer engine, and this engine knows format {VERSION}",
+            f"it has format {version} of a newer engine, but this engine reads format {VERSION}",
             way_out="Upgrade delta-engine.",
         )
     if version < VERSION:
         raise refusal(
-            f"it has format {version} of an older engine, and this engine applies only format {VERSION}"
+            f"it has format {version} of an older engine, but this engine applies only format {VERSION}"
         )
 
 
@@ -162,8 +162,8 @@ def _require_engine(raw: dict[str, Any], ours: str, refusal: _Refusal) -> None:
         raise refusal(f"its engine_version is {reprlib.repr(theirs)}")
     which = "a newer" if _numbers(theirs) > _numbers(ours) else "another"
     raise refusal(
-        f"{which} engine made it: delta-engine {theirs}, and this is {ours}",
-        way_out=f"Install delta-engine {theirs}, or plan again with this one. {refusal.keywords['way_out']}",
+        f"{which} engine made it: delta-engine {theirs}, but this is {ours}",
+        way_out=f"Install delta-engine {theirs}, or plan again with this engine. {refusal.keywords['way_out']}",
     )
 
 

@@ -60,8 +60,8 @@ class UnreviewedStatementError(DeltaEngineError):
     def __init__(self, sql: str) -> None:
         self.sql = sql
         super().__init__(
-            "the plan was stopped before it ran: its statements are not those of the reviewed plan file, from this one "
-            f"on: {sql}\nThis is an error of the engine: please report it."
+            "the plan was stopped before it ran: its statements differ from the reviewed plan file, starting with: "
+            f"{sql}\nThis is an error of the engine: please report it."
         )
 
 
@@ -96,7 +96,7 @@ def _environment(reviewed: PlanFile, current: PlanFile) -> Iterator[Move]:
             yield Move(field, f"policy.{field}: was {before}, is now {after}")
     if reviewed.state_id not in (None, current.state_id):
         ids = f"its id was {reviewed.state_id}, is now {current.state_id or 'absent'}"
-        yield Move("deployment state", f"the deployment state is another one: {ids}")
+        yield Move("deployment state", f"the deployment state was exchanged: {ids}")
 
 
 def _touched(reviewed: PlanFile, current: PlanFile) -> Iterator[Move]:

@@ -175,7 +175,7 @@ def differing_lines(before: str | None, after: str | None) -> tuple[Branch, ...]
             lines += (Branch(Sign.REMOVED, line) for line in former[start:end])
             lines += (Branch(Sign.ADDED, line) for line in later[new_start:new_end])
     left = len(lines) - _MOST_LINES
-    more = [Branch(Sign.CHANGED, f"and {counted(left, 'more line')}: --json has them")] if left > 0 else []
+    more = [Branch(Sign.CHANGED, f"and {counted(left, 'more line')}: --json shows them")] if left > 0 else []
     return (*lines[:_MOST_LINES], *more)
 
 

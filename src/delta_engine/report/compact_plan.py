@@ -37,8 +37,8 @@ from delta_engine.validation.validator import needs_consent
 MOST_IN_FULL: Final = 20
 """A plan that changes more tables has a compact form."""
 
-COMPACT_HEADING: Final = "In full, because it needs consent, is refused or undoes drift, and new schemas:"
-COMPACT_NOTE: Final = f"Compact, because more than {MOST_IN_FULL} tables change: --full shows every change."
+COMPACT_HEADING: Final = "In full: changes that need consent, are refused or undo drift, and new schemas:"
+COMPACT_NOTE: Final = f"Compact form for more than {MOST_IN_FULL} changed tables. --full shows every change."
 
 _SIGNS: Final = {Create.verb: Sign.ADDED, Align.verb: Sign.CHANGED, Drop.verb: Sign.REMOVED}
 

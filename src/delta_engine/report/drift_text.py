@@ -99,9 +99,9 @@ def _lines(report: DriftReport, *, is_compact: bool) -> Iterator[Line]:
         commit = "" if report.lineage == "unknown" else f", commit {_shown(report.lineage)}"
         yield Line(f"Deployment state: serial {report.serial}{commit}")
     else:
-        yield Line("Nothing was applied here yet. Without a deployment state there is no drift.")
+        yield Line("Nothing was applied here yet. Without a deployment state, there is no drift.")
     yield from _sections(report) if not is_compact else _compact_sections(report)
-    title = "Not finished by a run of the engine (the next sync finishes them)"
+    title = "Not finished by a run of the engine (the next sync finishes these changes)"
     yield from _section(title, report.unfinished, lambda resource: [Line(f"  … {resource}")])
     yield from _advice(report, is_compact=is_compact)
     if report.notes:
@@ -110,7 +110,7 @@ def _lines(report: DriftReport, *, is_compact: bool) -> Iterator[Line]:
             yield Line(f"Note: {_shown(text)}")
     yield Line("")
     if is_compact:
-        yield Line(f"Compact, because of more than {MOST_IN_FULL} resources: --full shows everything.")
+        yield Line(f"Compact form for more than {MOST_IN_FULL} resources. --full shows everything.")
     yield Line(summary(report), report.max_severity)
 
 
@@ -122,7 +122,7 @@ def _advice(report: DriftReport, *, is_compact: bool) -> Iterator[Line]:
             yield from _step(f"  {number}. ", advice)
     handled = [resource for resource in report.resources if resource.alternatives] if not is_compact else []
     if handled:
-        yield from (Line(""), Line("What to do about each, one of these:"))
+        yield from (Line(""), Line("What to do about each resource, one of these:"))
     for resource in handled:
         yield Line(f"  {resource.resource}", resource.severity)
         if note := next_sync_note(resource):
@@ -153,13 +153,13 @@ def next_sync_note(resource: ResourceDrift) -> str:
     needs_consent = not is_schema and any(step.consents for step in resource.alternatives)
     match resource.next_sync:
         case NextSync.REFUSES:
-            return "Until one of these is done, the next sync is refused."
+            return "Until you choose one, the next sync is refused."
         case NextSync.REVERTS if needs_consent:
-            return "Until one of these is done, the next sync reverts it, which needs the same consent."
+            return "Until you choose one, the next sync reverts it, which needs the same consent."
         case NextSync.REVERTS:
-            return "Until one of these is done, the next sync reverts it."
+            return "Until you choose one, the next sync reverts it."
         case NextSync.REVERTS_SOME:
-            return "Until one of these is done, the next sync reverts a part of it."
+            return "Until you choose one, the next sync reverts a part of it."
         case NextSync.KEEPS:
             return "The next sync keeps it."
     return ""
@@ -304,7 +304,7 @@ def _finding(finding: Finding) -> Iterator[Line]:
         yield Line("      last_modified: unknown")
     if finding.accepted:
         yield Line(
-            f"      accepted: {_shown(str(finding.accepted))}; a sync whose models have it ends the drift"
+            f"      accepted: {_shown(str(finding.accepted))}; a sync whose models declare it ends the drift"
         )
 
 

@@ -65,12 +65,12 @@ def summary_lines(
         is_full: whether unmanaged parts and a long list of kept tables are shown; the compact form has their numbers.
     """
     for name in plan.kept_others:
-        yield f"kept: {name.kind} {name} is not declared any more, and stays as it is"
+        yield f"kept: {name.kind} {name} is no longer declared, and does not change"
     if is_full or len(plan.kept_tables) <= MOST_IN_FULL:
         for table in plan.kept_tables:
-            yield f"kept: {table} is not declared any more {_KEPT}"
+            yield f"kept: {table} is no longer declared {_KEPT}"
     else:
-        yield f"kept: {len(plan.kept_tables):,} tables are not declared any more {_KEPT}: --full lists them"
+        yield f"kept: {len(plan.kept_tables):,} tables are no longer declared {_KEPT}: --full lists them"
     yield from unmanaged_lines(unmanaged, is_full=is_full)
     yield from adopted_lines(adopted, is_full=is_full)
     yield from allowed_lines(consents)

@@ -38,7 +38,7 @@ from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.sql.text import sql_name
 from delta_engine.telemetry.visible import counted, described_size
 
-NO_WAY_BACK: Final = "no undo of this run can bring back what they were"
+NO_WAY_BACK: Final = "an undo of this run cannot restore their earlier state"
 """What the adoption of tables means."""
 
 _MINUTE: Final = 60
@@ -78,7 +78,7 @@ def table_branch(action: TableAction, undone: UndoneDrift, *, is_full: bool = Fa
     key = resource_key(action.table)
     match action:
         case CreateTable(desired, Adoption(completing, differing)):
-            note = f"takes the Delta table at {desired.location}, with its rows"
+            note = f"adopts the Delta table at {desired.location}, with its rows"
             undoes = undoes_note(undone.get((key, "table")))
             text = f"{action.table}  {note}{hazards_note(action.hazards)}{undoes}"
             return Branch(Sign.ADDED, text, changed_branches((*completing, *differing), key, NO_UNDONE_DRIFT))
@@ -126,7 +126,7 @@ def _cost(cost: Cost | None) -> str:
     rows = f" of {counted(cost.rows, 'row')}" if cost.rows is not None else ""
     seconds = f", about {_duration(cost.seconds)}" if cost.seconds is not None else ""
     kept = cost.kept_for.removeprefix("interval ")
-    return f"  writes {described_size(cost.size)}{files}{rows}{seconds}; the former files are kept for {kept}"
+    return f"  writes {described_size(cost.size)}{files}{rows}{seconds}; the old files are kept for {kept}"
 
 
 def _duration(seconds: float) -> str:

@@ -214,7 +214,7 @@ class RunReport:
     def _verified(self) -> str:
         """How many resources a second read verified; empty if the run changed none that is read again."""
         if self.unverified:
-            return f"; none is verified: {self.unverified}"
+            return f"; not verified: {self.unverified}"
         number = self.counts["verified"]
         return f"; {number} verified" if number or self.counts["created"] or self.counts["changed"] else ""
 

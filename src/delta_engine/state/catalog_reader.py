@@ -301,7 +301,7 @@ def unmanaged_columns(table: QualifiedName, state: TableState) -> Iterator[Catal
                 f"the engine does not manage its type {unsupported.text!r}{why}",
                 table=str(table),
                 column=column.name,
-                way_out="Leave this table out of the models. Or declare the parts of it that the engine manages, "
+                way_out="Remove the model of this table. Or declare the parts that the engine manages, "
                 "without its columns, such as manages: [comments, tags].",
             )
             return

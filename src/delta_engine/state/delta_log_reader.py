@@ -190,7 +190,7 @@ class _OpenedLog:
         for version in range(self.table.version(), -1, -1):
             commit = _commit_file(self.folder, version)
             if not commit.exists():
-                raise _OnlySparkKnowsError("the commit that set the clustering columns is not there any more")
+                raise _OnlySparkKnowsError("the commit that set the clustering columns no longer exists")
             for domain in _clustering_domains(commit):
                 return [] if domain.removed else _clustering_paths(domain)
         return []

@@ -99,7 +99,7 @@ def not_managed(name: FunctionName | PolicyName | ViewName, other: Unmanaged) ->
     return CatalogReadError(
         f"{other.reason}, which the engine does not manage",
         securable=f"{name.kind} {name}",
-        way_out=f"Rename the {name.kind} in the model, or leave it out of the models.",
+        way_out=f"Rename the {name.kind} in the model, or remove its model.",
     )
 
 
@@ -115,4 +115,4 @@ def _way_out(error: StatementError) -> str:
         return "Ask for SELECT on it."
     if error_conditions.is_missing_files(error):
         return "Its files are missing: restore them, or drop the table where it is still listed."
-    return "Run it again. If it persists, repair the table or the access to its files, or leave it out of the models."
+    return "Run it again. If it persists, repair the table or the access to its files, or remove its model."

@@ -102,7 +102,7 @@ def readable_column(
             str(error),
             table=str(table),
             column=name,
-            way_out="Correct that text in the catalog, or leave this table out of the models.",
+            way_out="Correct that text in the catalog, or remove the model of this table.",
         ) from None
 
 

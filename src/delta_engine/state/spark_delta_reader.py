@@ -278,7 +278,7 @@ def _columns(schema: StructType) -> tuple[ColumnDescription, ...]:
     )
 
 
-_RENAME_SCHEMA: Final = "Rename that schema, or leave it to the tool that made it and choose another name."
+_RENAME_SCHEMA: Final = "Rename that schema, or choose another name in the model."
 
 
 def _odd_schema(schema: SchemaPair, spelling: str) -> CatalogReadError:

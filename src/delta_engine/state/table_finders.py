@@ -222,7 +222,7 @@ def _spelled_otherwise(table: QualifiedName, listed: QualifiedName) -> CatalogRe
     return CatalogReadError(
         f"it exists as {listed.table!r}, and tables are addressed in lower case",
         table=str(table),
-        way_out="Rename it, or leave it to the tool that made it.",
+        way_out="Rename it, or remove its model.",
     )
 
 

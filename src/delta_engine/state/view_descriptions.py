@@ -92,7 +92,7 @@ def as_described(name: ViewName, described: ViewAnswer) -> ViewState:
             raise CatalogReadError(
                 "the platform does not describe it as JSON",
                 securable=f"{name.kind} {name}",
-                way_out="Use a runtime that knows DESCRIBE TABLE … AS JSON, or run it again in a minute.",
+                way_out="Use a runtime that supports DESCRIBE TABLE … AS JSON, or run the command again in a minute.",
             )
     return described
 

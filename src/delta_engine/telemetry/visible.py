@@ -171,7 +171,7 @@ def parsed_size(text: str) -> int:
     """Return the bytes in a text such as `200 GB`, `1.5TB` or `1000`; ValueError for others."""
     size = _SIZE.fullmatch(text.strip())
     if size is None:
-        raise ValueError(f"{text!r} is no size")
+        raise ValueError(f"{text!r} is not a size")
     exponent = _UNITS.index((size[2] or "B").upper())
     return int(float(size[1]) * _STEP**exponent)
 

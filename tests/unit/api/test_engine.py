@@ -191,7 +191,7 @@ def test_a_function_in_the_place_of_a_policy_is_refused(notebook: Notebook) -> N
 def test_a_project_declares_its_functions(notebook: Notebook) -> None:
     _project(notebook.folder, "comment: first")
     with pytest.raises(
-        ConfigError, match="functions and policies are given, and the project declares its own"
+        ConfigError, match="functions and policies are given, but the project declares its own"
     ):
         notebook.engine_of_project().plan([ORDERS], functions=[HIDE], policies=[PII])
 

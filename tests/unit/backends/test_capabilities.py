@@ -313,7 +313,7 @@ def test_open_source_unity_catalog_does_not_repartition_tables(location: str | N
     rewrite = RewriteTable(("day",), (), location=location)
     assert refusals(CONNECTOR, rewrite) == [
         "table dev.silver.orders: it would get other partitions, which the backend oss with names: catalog cannot do: "
-        "open-source Unity Catalog does not replace external tables, nor managed ones by other partitions. Keep the "
+        "open-source Unity Catalog replaces neither external tables nor the partitions of managed tables. Keep the "
         "partitions of the existing table in the model. Or create another table with the partitions, and copy the rows."
     ]
     assert refusals(OPEN_SOURCE_CATALOG, rewrite) == []
@@ -385,7 +385,7 @@ def test_spark_takes_functions_in_sql_in_its_session_catalog(function: Function,
     assert all("backend.leave_out: [functions]" in text for text in refused)
     assert [*SupportedFeatures(DATABRICKS).check([function])] == []
     (by_path,) = SupportedFeatures(OPEN_SOURCE).check([function])
-    assert "its schemas are folders, which hold no functions" in str(by_path)
+    assert "its schemas are folders, which cannot contain functions" in str(by_path)
 
 
 HIDE = Function("dev", "silver", "hide", "string", "left(v, 3)", [Parameter("v", "string")])

@@ -28,9 +28,7 @@ def test_the_user_s_version_of_an_artifact_wins(client: str) -> None:
     jars, replaced = session_jars(OWN, {"spark.jars": f"/libs/unitycatalog-spark_2.13-0.6.0.jar, {client}"})
     assert jars == ["/libs/unitycatalog-spark_2.13-0.6.0.jar", client, str(DELTA), str(HADOOP)]
     name = client.rsplit("/", 1)[1]
-    assert replaced == [
-        f"{name} of backend.spark takes the place of unitycatalog-client-0.5.0.jar, which Delta brings"
-    ]
+    assert replaced == [f"{name} of backend.spark replaces unitycatalog-client-0.5.0.jar, which Delta brings"]
 
 
 def test_the_same_version_is_there_once_and_no_news() -> None:
@@ -42,7 +40,7 @@ def test_packages_bring_their_own_versions_too() -> None:
     connector = "io.unitycatalog:unitycatalog-spark_2.13:0.6.0"
     jars, replaced = session_jars(OWN, {"spark.jars.packages": f"org.example:other_2.13:1.0,{connector}"})
     assert jars == [str(DELTA)]
-    assert [sentence.split(" takes ")[0] for sentence in replaced] == [f"{connector} of backend.spark"] * 2
+    assert [sentence.split(" replaces ")[0] for sentence in replaced] == [f"{connector} of backend.spark"] * 2
     of_delta, _ = session_jars(OWN, {"spark.jars.packages": "io.delta:delta-spark_4.1_2.13:4.4.0"})
     assert of_delta == [str(CLIENT), str(HADOOP)]
 

@@ -79,7 +79,7 @@ def test_a_deleted_table_is_missing(project: PlanProject) -> None:
     project.sync()
     del project.platform.states["dev.silver.a"]
     assert project.run("docs", "--out", "site", "--drift").code == 0
-    assert "It was applied, and does not exist any more." in page(project)
+    assert "It was applied, but no longer exists." in page(project)
 
 
 def drift_away(project: PlanProject) -> None:
@@ -99,7 +99,7 @@ def test_an_unreadable_deployment_state_leaves_the_models(project: PlanProject) 
 def test_the_deployment_state_is_left_out_on_request(project: PlanProject) -> None:
     project.sync()
     assert project.run("docs", "--out", "site", "--no-state").code == 0
-    assert "The deployment state was left out." in page(project, "index.html")
+    assert "The site was made without the deployment state." in page(project, "index.html")
     assert "Last applied<" not in page(project)
     refused = project.run("docs", "--out", "site", "--no-state", "--drift")
     assert refused.code == 3

@@ -63,7 +63,7 @@ def test_accepted_drift_that_no_model_takes_stays_as_protected_as_before(project
         ("table_deleted", True),
     ]
     text = project.run("drift").stdout
-    assert text.count("; a sync whose models have it ends the drift") == 2
+    assert text.count("; a sync whose models declare it ends the drift") == 2
     refused = project.run("sync --yes --allow drop_column")
     assert refused.code == 3
     assert "It was accepted by" in refused.stderr
@@ -474,6 +474,6 @@ def test_a_plan_offers_no_consent_that_accepted_drift_makes_useless(
     assert "kind: drop_column" not in planned.stdout
     (refusal,) = [line for line in planned.stderr.splitlines() if line.startswith("refused: ")]
     assert refusal.endswith(
-        "and its model does not declare it. Merge the change of the model, or revert the drift with "
+        "but its model does not declare it. Merge the change of the model, or revert the drift with "
         "`delta-engine -e dev drift --revert -t dev.silver.orders`."
     )

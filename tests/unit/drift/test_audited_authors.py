@@ -113,10 +113,12 @@ def test_the_log_is_asked_for_thirty_days_at_most() -> None:
 def test_a_log_that_may_not_be_read_is_noted_once() -> None:
     log = FakeAuditLog(error=StatementError("No SELECT <here>.\nmore", sql="x", error_class="FORBIDDEN"))
     report = drift_report(with_audited_authors(facts(replace(state_of(GOVERNED), tags={}, grants={})), log))
-    note = "The audit log may not be read, which knows who deleted, granted and tagged: No SELECT <here>."
+    note = "The audit log, which records deletions, grants and tags, cannot be read: No SELECT <here>."
     assert report.notes == (note,)
     assert f"\nNote: {note}\n" in drift_text(report)
-    assert "Note: The audit log may not be read" in drift_html(report, ())
+    assert "Note: The audit log, which records deletions, grants and tags, cannot be read" in drift_html(
+        report, ()
+    )
 
 
 def test_events_are_asked_with_one_query_and_refused_requests_do_not_count() -> None:

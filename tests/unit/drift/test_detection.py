@@ -269,7 +269,7 @@ def test_of_unmanaged_tables_only_importable_ones_are_recommended() -> None:
     ):
         (recommendation,) = drift_report(replace(facts, model_patterns=("one.yml", pattern))).recommendations
         assert recommendation.command.endswith(f"--to {place}")
-    assert "note: it exists, and is no Delta table that can be read" in drift_text(report)
+    assert "note: it exists, but is not a readable Delta table" in drift_text(report)
 
 
 def test_the_order_is_compared_with_the_one_after_the_apply_and_not_with_the_definition() -> None:

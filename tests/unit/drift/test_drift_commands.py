@@ -234,7 +234,7 @@ def test_a_replaced_table_is_seen_by_a_sync_and_settles_once_it_is_accepted(
         catalog.run(sql)
     refused = run("sync --yes")
     assert refused.code == 3
-    assert "another table replaced it outside the engine" in refused.stderr
+    assert "it was replaced with another table outside the engine" in refused.stderr
     assert run("drift --accept --yes").code == 0
     done = run("sync --yes")
     assert done.code == 0, done.stderr

@@ -94,7 +94,7 @@ def test_a_renamed_column_is_renamed_back_with_its_data() -> None:
     assert list(irreversible([wanted], [drifted])) == []
     (refusal,) = irreversible([MODEL], [drifted])
     assert (
-        "Rename it back with `delta-engine -e ENV drift --revert -t dev.silver.orders`, take the new name into "
+        "Rename it back with `delta-engine -e ENV drift --revert -t dev.silver.orders`, accept the new name into "
         "the model" in str(refusal)
     )
 

@@ -68,7 +68,7 @@ def test_a_hidden_table_is_not_taken_for_deleted(project: CatalogProject) -> Non
     hide(project, "orders")
     text = project.run("drift").stdout
     assert "table: DELETED, or hidden from you (applied " in text
-    reason = f"{ANN} is not known to own schema dev.silver, or to have SELECT on it"
+    reason = f"{ANN} is not known to own schema dev.silver or to have SELECT on it"
     assert f"      rights: {reason}\n" in text
     lacking = ["SELECT on schema dev.silver"]
     assert absence(project) == {"may_be_hidden": True, "reason": reason, "lacking": lacking}

@@ -364,7 +364,7 @@ def test_a_deletion_is_accepted_with_the_tables_whose_keys_went_with_it_alone(is
     (command,) = (
         recommendation.command
         for recommendation in report.recommendations
-        if recommendation.text.startswith("Or take their models")
+        if recommendation.text.startswith("Or remove their models")
     )
     both = " -t dev.silver.orders" if is_key_lost else ""
     assert command == f"delta-engine -e test drift --accept -t dev.silver.customers{both}"

@@ -108,7 +108,7 @@ def test_no_plan_of_a_replaced_table_says_that_it_undoes_drift(replaced: Catalog
 def test_a_sync_names_the_new_table_that_it_would_record_and_change(replaced: CatalogProject) -> None:
     replaced.configure("drift_from: low, allow: [drop_column]")
     reasons = [refusal["reason"] for refusal in json.loads(replaced.run("plan --json").stdout)["refusals"]]
-    cause = "another table replaced it outside the engine, by jo at 2026-01-01 00:02:00 UTC, and a sync would"
+    cause = "it was replaced with another table outside the engine, by jo at 2026-01-01 00:02:00 UTC, and a sync would"
     assert reasons == [
         f"{cause} record the new one in its place: table was id id of dev.silver.orders and is id id 2 of "
         "dev.silver.orders",

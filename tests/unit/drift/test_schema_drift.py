@@ -299,7 +299,7 @@ def test_an_undeclared_schema_is_kept(catalog: FakeUnityCatalog, dev: partial[Re
     catalog.statements.clear()
     Path("conf/models/schemas.yml").write_text("schemas: []\n")
     done = dev("plan")
-    assert "kept: schema dev.silver is not declared any more, and stays as it is\n" in done.stdout
+    assert "kept: schema dev.silver is no longer declared, and does not change\n" in done.stdout
     assert json.loads(dev("plan", "--json").stdout)["kept_schemas"] == ["dev.silver"]
     assert dev("sync", "--yes").code == 0
     assert catalog.statements == []

@@ -61,8 +61,8 @@ def test_a_column_that_another_principal_adds_is_drift_that_no_accept_takes(proj
     (drifted,) = report["drifted"]
     (finding,) = drifted["findings"]
     assert report["notes"][-1] == (
-        "dev.silver.places cannot be reverted or accepted. Leave this table out of the models. Or declare the parts of "
-        "it that the engine manages, without its columns, such as manages: [comments, tags]"
+        "dev.silver.places cannot be reverted or accepted. Remove the model of this table. Or declare the parts that "
+        "the engine manages, without its columns, such as manages: [comments, tags]"
     )
     assert finding["kind"] == "table_unreadable"
     assert finding["actual"] == "column shape: the engine does not manage its type 'geometry'"

@@ -93,7 +93,7 @@ def test_a_statement_carries_the_actions_of_its_phase() -> None:
 
 NO = "The platform says no."
 UNSEEN = (
-    "the table exists: the plan was applied before, another principal has just created it, or it is not visible to {}. "
+    "the table exists: the plan was applied before, another principal just created it, or {} cannot see it. "
     f"Plan again; if the plan still creates it, ask for BROWSE and SELECT on it. The platform says: {NO}"
 )
 FAILED_QUESTION = StatementError("no", sql="SELECT", error_class="TABLE_OR_VIEW_ALREADY_EXISTS")
@@ -134,8 +134,8 @@ def test_another_securable_that_is_there_and_was_not_seen(
     failed = failure(TablePlan((Create(model),)), RecordedRunner({}, {"CREATE": no, "current_user": user}))
     kind = model.qualified_name.kind
     assert str(failed) == (
-        f"the {kind} exists: the plan was applied before, another principal has just created it, or it is not visible "
-        f"to ann. Plan again; if the plan still creates it, its owner has to run {fix}. The platform says: {NO}"
+        f"the {kind} exists: the plan was applied before, another principal just created it, or ann cannot "
+        f"see it. Plan again; if the plan still creates it, its owner has to run {fix}. The platform says: {NO}"
     )
 
 
@@ -208,7 +208,8 @@ def test_a_key_that_cannot_be_dropped_says_what_may_not_have_been_seen() -> None
     failed = failure(TablePlan((align,)), FailingSqlRunner("DROP CONSTRAINT"))
     assert failed.message == (
         "no A foreign key that was not visible when the catalog was read may reference primary key pk: of a table in "
-        "another catalog, or of one that the current user may not see; SELECT constraint_catalog, constraint_schema, "
+        "another catalog, or of a table that the current user may not see; SELECT constraint_catalog, "
+        "constraint_schema, "
         "constraint_name FROM system.information_schema.referential_constraints WHERE unique_constraint_name = 'pk' "
         "shows the visible ones of all catalogs. Drop it first, or keep the primary key as it is."
     )

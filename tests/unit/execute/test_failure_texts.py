@@ -24,7 +24,7 @@ CREATE = f"CREATE TABLE `dev`.`silver`.`orders` (\n{MANY_LINES}\n)\nUSING delta"
 TRACE = "[DELTA_X] no.\n" + "\n".join(
     f"\tat org.apache.spark.Class.method(Class.scala:{n})" for n in range(80)
 )
-NOTE = "(--json and the log have whole messages and statements)"
+NOTE = "(--json and the log have full messages and statements)"
 
 
 def failed(name: str, message: str, sql: str = "", done: int = 0) -> AnyOutcome:

@@ -165,7 +165,7 @@ def test_a_plan_that_fits_the_table_no_more_fails_the_table() -> None:
     assert runner.statements == [FIRST]
     assert outcome.failure is not None
     assert outcome.failure.message == (
-        "another principal changed the table during the run, and the plan does not fit it any more. Check it with "
+        "another principal changed the table during the run, and the plan no longer fits. Check it with "
         "`delta-engine -e ENV plan`, and run again. The platform's answer: not now"
     )
     assert outcome.failure.error_class == "DELTA_METADATA_CHANGED"

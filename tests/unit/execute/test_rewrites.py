@@ -57,7 +57,7 @@ def verify(log: Log) -> None:
 
 def test_rows_that_differ_take_the_rewrite_back() -> None:
     log = Log()
-    with pytest.raises(StatementError, match=r"has changed The table is restored: it is as in version 1"):
+    with pytest.raises(StatementError, match=r"has changed The table was restored to version 1"):
         verify(log)
     assert log.restored == [1]
 
@@ -73,7 +73,7 @@ def test_rows_that_are_written_right_before_the_restore_come_back() -> None:
     log = Log(writer_before="RESTORE")
     with pytest.raises(
         StatementError,
-        match=r"has changed; it could not be restored: others have written since \(versions 3\)",
+        match=r"has changed; it could not be restored: other writers added versions \(3\)",
     ):
         verify(log)
     assert log.restored == [1, 3]

@@ -14,7 +14,7 @@ from tests.projects.catalog_project import CatalogProject
 
 ORDERS = "name: orders, columns: [{name: id, type: bigint}, {name: note, type: string}]"
 OTHERS = "name: others, columns: [{name: id, type: bigint}]"
-LINE = "adopts: 1 table as found; no undo of this run can bring back what they were: dev.silver.orders\n"
+LINE = "adopts: 1 table as found; an undo of this run cannot restore their earlier state: dev.silver.orders\n"
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_plan_and_sync_say_which_tables_they_adopt(project: CatalogProject) -> N
     assert project.plan()["adopted"] == ["dev.silver.orders"]
     comment = project.run("plan --markdown").stdout
     assert (
-        "**Adopts as found; no undo of this run can bring back what they were**\n\n"
+        "**Adopts as found; an undo of this run cannot restore their earlier state**\n\n"
         "```text\ndev.silver.orders\n```" in comment
     )
     done = project.run("sync --yes")

@@ -59,7 +59,7 @@ def test_a_revert_takes_the_files_of_a_dropped_table(project: CatalogProject) ->
     assert "Create it again, with the files at its location" in report
     done = project.run("drift --revert --yes")
     assert done.code == 0, done.stderr
-    assert f"+ dev.silver.orders  takes the Delta table at {LOCATION}, with its rows" in done.stdout
+    assert f"+ dev.silver.orders  adopts the Delta table at {LOCATION}, with its rows" in done.stdout
     assert project.catalog.statements[0] == REGISTERED
     assert [sql.split(" ")[0:4] for sql in project.catalog.statements[1:]] == [
         ["ALTER", "TABLE", TABLE, "ADD"],

@@ -119,8 +119,9 @@ def test_a_schema_with_capitals_is_reported_and_not_passed_over() -> None:
     for target in ("dev", "dev.Upper", "dev.upper"):
         imported = import_tables(backend, target)
         assert [str(refusal) for refusal in imported.refusals] == [
-            "schema dev.upper exists as 'Upper', and schemas are addressed in lower case. Rename that schema, or leave "
-            "it to the tool that made it and choose another name."
+            "schema dev.upper exists as 'Upper', and schemas are addressed in lower case. Rename that schema, "
+            "or choose "
+            "another name in the model."
         ]
     (refusal,) = import_tables(backend, "dev.Upper.orders").refusals
     assert "its schema 'upper' exists as 'Upper'" in str(refusal)

@@ -30,7 +30,7 @@ from tests.builders.models import ORDERS, WORKED_MODEL, orders
 LATE = RecordedDifference(field="table comment", expected="a", actual="b")
 APPLIED: AnyRecord = applied(WORKED_MODEL)
 ATTEMPT = Kept(orders(Column("id", "bigint")))
-LAG = Failure(Status.UNKNOWN, "right after the apply the catalog did not show all of it yet")
+LAG = Failure(Status.UNKNOWN, "immediately after the apply, the catalog did not show all of it yet")
 
 STANDINGS: dict[str, tuple[AnyRecord, Status, str | None]] = {
     "as applied": (APPLIED, Status.HEALTHY, None),

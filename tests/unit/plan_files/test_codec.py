@@ -91,7 +91,7 @@ def test_what_is_said_twice_is_refused(path: Path, place: str) -> None:
 def test_every_truncation_is_refused(path: Path) -> None:
     data = encode_plan_file(PLAN).rstrip()
     for length in range(0, len(data), 7):
-        with pytest.raises(PlanFileError, match=r"is empty|is no JSON, or not all of it"):
+        with pytest.raises(PlanFileError, match=r"is empty|is not complete JSON"):
             read(path, data[:length])
 
 
@@ -114,13 +114,13 @@ def test_no_changed_byte_gets_through(place: int, byte: int, is_added: bool) -> 
     [
         (b"", "the file is empty"),
         (b" \n", "the file is empty"),
-        (b"not JSON", "it is no JSON, or not all of it: "),
-        (b"\xff\xfe", "it is no JSON, or not all of it: "),
-        (b'{"a": "\\ud800"}', "it is no JSON, or not all of it: "),
-        (b"[" * 100_000, "it is no JSON, or not all of it: "),
-        (b"[]", "it is JSON, but no plan file"),
-        (b"{}", "it is JSON, but no plan file"),
-        (b'{"format": "delta-engine/plan", "version": 1}', "it is JSON, but no plan file"),
+        (b"not JSON", "it is not complete JSON: "),
+        (b"\xff\xfe", "it is not complete JSON: "),
+        (b'{"a": "\\ud800"}', "it is not complete JSON: "),
+        (b"[" * 100_000, "it is not complete JSON: "),
+        (b"[]", "it is JSON, but not a plan file"),
+        (b"{}", "it is JSON, but not a plan file"),
+        (b'{"format": "delta-engine/plan", "version": 1}', "it is JSON, but not a plan file"),
     ],
 )
 def test_what_is_no_plan_file_is_refused(path: Path, data: bytes, reason: str) -> None:
@@ -135,17 +135,17 @@ def test_what_is_no_plan_file_is_refused(path: Path, data: bytes, reason: str) -
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"version": 4}, "it has format 4 of a newer engine, and this engine knows format 3"),
-        ({"version": 1}, "it has format 1 of an older engine, and this engine applies only format 3"),
-        ({"version": 0}, "it has format 0 of an older engine, and this engine applies only format 3"),
+        ({"version": 4}, "it has format 4 of a newer engine, but this engine reads format 3"),
+        ({"version": 1}, "it has format 1 of an older engine, but this engine applies only format 3"),
+        ({"version": 0}, "it has format 0 of an older engine, but this engine applies only format 3"),
         ({"version": True}, "its version is True"),
         ({"version": "1"}, "its version is '1'"),
         ({"version": -1}, "its version is -1"),
         (
             {"engine_version": "0.10.0"},
-            "a newer engine made it: delta-engine 0.10.0, and this is 0.3.0. Install delta-engine 0.10.0",
+            "a newer engine made it: delta-engine 0.10.0, but this is 0.3.0. Install delta-engine 0.10.0",
         ),
-        ({"engine_version": "0.1.9"}, "another engine made it: delta-engine 0.1.9, and this is 0.3.0"),
+        ({"engine_version": "0.1.9"}, "another engine made it: delta-engine 0.1.9, but this is 0.3.0"),
         ({"engine_version": None}, "its engine_version is None"),
         ({"engine_version": "0.3.0; rm x"}, "its engine_version is '0.3.0; rm x'"),
         ({"version": [[]]}, "its version is [[]]"),
@@ -163,7 +163,7 @@ def test_a_file_of_format_2_is_refused_with_the_command_that_plans_again(path: P
     with pytest.raises(PlanFileError) as refused:
         read(path, older.read_bytes())
     assert str(refused.value) == (
-        f"{path}: it has format 2 of an older engine, and this engine applies only format 3. "
+        f"{path}: it has format 2 of an older engine, but this engine applies only format 3. "
         f"Write it again and review it: `delta-engine -e dev plan --out {path}`."
     )
 
@@ -180,13 +180,13 @@ def test_a_file_of_format_2_is_refused_with_the_command_that_plans_again(path: P
 )
 def test_a_plan_whose_changes_cannot_be_read_is_refused(path: Path, plan: dict[str, Any]) -> None:
     forged = sealed(msgspec.structs.replace(PLAN, plan=plan))
-    with pytest.raises(PlanFileError, match=r"it is no valid plan file: (Expected|Object missing)"):
+    with pytest.raises(PlanFileError, match=r"it is not a valid plan file: (Expected|Object missing)"):
         read(path, encode_plan_file(forged))
 
 
 def test_a_wrong_shape_under_a_right_checksum_is_refused(path: Path) -> None:
     forged = sealed(msgspec.structs.replace(PLAN, policy="all is allowed"))
-    with pytest.raises(PlanFileError, match=r"it is no valid plan file: Expected `object`, got `str`"):
+    with pytest.raises(PlanFileError, match=r"it is not a valid plan file: Expected `object`, got `str`"):
         read(path, encode_plan_file(forged))
 
 

@@ -172,7 +172,7 @@ def test_an_apply_that_was_taken_back_makes_a_plan_stale(planned: PlanProject) -
 def test_another_deployment_state_makes_a_plan_stale(planned: PlanProject) -> None:
     rmtree(planned.folder / "state")
     gone = moves_in(planned.apply())[0]
-    assert gone.startswith("the deployment state is another one: its id was ")
+    assert gone.startswith("the deployment state was exchanged: its id was ")
     assert gone.endswith(", is now absent")
 
 

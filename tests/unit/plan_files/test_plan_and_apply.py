@@ -301,9 +301,9 @@ def test_a_killed_apply_names_what_it_had_done(synced: PlanProject) -> None:
         (["apply"], "Missing argument 'FILE'"),
         (
             ["apply", "none.json"],
-            "refused: none.json: there is no plan file to read: No such file or directory.",
+            "refused: none.json: the plan file cannot be read: No such file or directory.",
         ),
-        (["apply", "conf"], "refused: conf: there is no plan file to read: Is a directory."),
+        (["apply", "conf"], "refused: conf: the plan file cannot be read: Is a directory."),
         (["plan", "--json", "--markdown"], "Choose one"),
         (["plan", "--out", "conf"], "refused: conf: the plan file cannot be written: Is a directory."),
         (["plan", "--out", ""], "refused: .: the plan file cannot be written: Is a directory."),
@@ -345,7 +345,7 @@ def test_another_environment(project: PlanProject) -> None:
     assert refused.code == 3
     assert refused.stderr == (
         "refused: plan.json: the plan is for the environment 'local', not for 'prod'. Apply it with "
-        "`delta-engine -e local apply plan.json`, or make one for prod.\n"
+        "`delta-engine -e local apply plan.json`, or make a plan for prod.\n"
         "more: delta-engine explain unusable-plan-file\n"
     )
 
@@ -358,7 +358,7 @@ def test_a_run_that_verified_nothing_says_why(project: PlanProject) -> None:
     applied = project.apply()
     assert (applied.code, applied.stdout.splitlines()[-1]) == (
         0,
-        "applied: 2 tables, 2 statements; none is verified: the second read after the apply failed: "
+        "applied: 2 tables, 2 statements; not verified: the second read after the apply failed: "
         "java.lang.NoSuchFieldError: UNITY",
     )
 
@@ -368,8 +368,8 @@ def test_a_run_whose_changes_do_not_show_yet_says_so(synced: PlanProject) -> Non
     synced.plan()
     applied = synced.apply()
     assert applied.stdout.splitlines()[-1] == (
-        "applied: 1 table, 1 statement; none is verified: right after the apply the catalog did not show all of it "
-        "yet"
+        "applied: 1 table, 1 statement; not verified: immediately after the apply, the catalog did not show all "
+        "of it yet"
     )
 
 

@@ -54,7 +54,7 @@ def test_a_long_text_is_cut() -> None:
     before, after = ("\n".join(f"{word} {number}" for number in range(30)) for word in ("a", "b"))
     lines = differing_lines(repr(before), repr(after))
     assert len(lines) == 41
-    assert lines[-1].text == "and 20 more lines: --json has them"
+    assert lines[-1].text == "and 20 more lines: --json shows them"
 
 
 def test_texts_of_one_line_and_equal_lines_are_shown_whole() -> None:

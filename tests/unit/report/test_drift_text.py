@@ -42,7 +42,7 @@ def test_a_long_report_has_numbers_and_what_is_severe() -> None:
     assert len(compact) < len(whole)
     assert {text.split()[1] for text in compact if text.startswith("  ~ ")} == severe
     assert compact[-2:] == [
-        "Compact, because of more than 20 resources: --full shows everything.",
+        "Compact form for more than 20 resources. --full shows everything.",
         whole[-1],
     ]
     assert [line.text for line in drift_lines(full_report(), is_full=False)] == [

@@ -139,8 +139,8 @@ def test_kept_functions_are_listed_with_their_kind() -> None:
     plan = TablePlan((Keep(OLD.qualified_name), Keep(PII.qualified_name)))
     lines = [*summary_lines(plan, (), environment="dev", models=0)]
     assert lines[:2] == [
-        "kept: function dev.governance.old is not declared any more, and stays as it is",
-        "kept: policy mask_pii on schema dev.silver is not declared any more, and stays as it is",
+        "kept: function dev.governance.old is no longer declared, and does not change",
+        "kept: policy mask_pii on schema dev.silver is no longer declared, and does not change",
     ]
     content = plan_content(plan, environment="dev", undone={})
     assert content["kept_functions"] == ["dev.governance.old"]

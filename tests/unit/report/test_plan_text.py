@@ -18,10 +18,10 @@ def lines(kept: int, *, is_full: bool) -> list[str]:
 def test_kept_tables_are_listed(kept: int, is_full: bool) -> None:
     shown = lines(kept, is_full=is_full)
     assert len(shown) == kept + 1
-    assert shown[0] == "kept: dev.silver.t0 is not declared any more (policy.removed_tables: keep)"
+    assert shown[0] == "kept: dev.silver.t0 is no longer declared (policy.removed_tables: keep)"
 
 
 def test_many_kept_tables_are_counted() -> None:
     assert lines(21, is_full=False)[:-1] == [
-        "kept: 21 tables are not declared any more (policy.removed_tables: keep): --full lists them"
+        "kept: 21 tables are no longer declared (policy.removed_tables: keep): --full lists them"
     ]

@@ -258,7 +258,7 @@ def test_tables_that_cannot_be_addressed_are_left_out_by_name() -> None:
     assert [str(name) for name in tables.others] == ["dev.silver.other"]
     assert [str(refusal) for refusal in tables.refusals] == [
         "table dev.silver.mixed: it exists as 'Mixed', and tables are addressed in lower case. Rename it, "
-        "or leave it to the tool that made it."
+        "or remove its model."
     ]
 
 

@@ -91,7 +91,7 @@ def test_the_plan_says_it() -> None:
     plan = planned(REWRITE, cost=cost(Answers(), REWRITE))
     (branch,) = plan_branches(plan)
     assert branch.text == (
-        "dev.silver.orders  writes 1.0 GB in 10 files of 5,000 rows, about 10 s; the former files are kept for 7 days"
+        "dev.silver.orders  writes 1.0 GB in 10 files of 5,000 rows, about 10 s; the old files are kept for 7 days"
     )
     assert plan_summary(plan).endswith("1.0 GB to rewrite")
     assert Hazard.REWRITES_DATA in REWRITE.hazards

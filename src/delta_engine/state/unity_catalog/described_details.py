@@ -133,7 +133,7 @@ class DescribedDetailsReader:
         computed = {column.key: column for column in declared.columns}
         if computed.keys() != {column.key for column in columns}:
             raise CatalogReadError(
-                "its columns changed while it was read", table=str(table), way_out="Run it again."
+                "its columns changed while it was read", table=str(table), way_out="Run the command again."
             )
         pairs = [(column, computed[column.key]) for column in columns]
         return tuple(
@@ -154,7 +154,7 @@ class DescribedDetailsReader:
             for value in row.values():
                 return str(value)
         raise CatalogReadError(
-            "the platform returned an empty description", table=str(table), way_out="Run it again."
+            "the platform returned an empty description", table=str(table), way_out="Run the command again."
         )
 
 
@@ -358,5 +358,5 @@ def _unsupported(table: QualifiedName, what: str, column: str | None = None) -> 
         f"the engine does not understand its SHOW CREATE TABLE: {what}",
         table=str(table),
         column=column,
-        way_out="Install databricks-sdk, or use a runtime that knows DESCRIBE TABLE … AS JSON.",
+        way_out="Install databricks-sdk, or use a runtime that supports DESCRIBE TABLE … AS JSON.",
     )

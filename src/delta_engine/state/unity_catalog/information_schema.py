@@ -172,7 +172,7 @@ TableKey = tuple[str, str]
 
 
 LAGGING = (
-    "Run it again in a minute: the views of information_schema can lag. If it persists, run "
+    "Run the command again in a minute, because the views of information_schema can lag. If it persists, run "
     "REPAIR TABLE … SYNC METADATA."
 )
 """The way out if the views contradict other sources."""
@@ -181,7 +181,7 @@ LAGGING = (
 def table_key(schema: object, table: object) -> TableKey:
     """Return the key of a table's rows; CatalogReadError if the row names no table, so that any table may lack it."""
     if schema is None or table is None:
-        raise CatalogReadError("information_schema has a row that names no table", way_out=LAGGING)
+        raise CatalogReadError("information_schema has a row without the name of a table", way_out=LAGGING)
     return str(schema).lower(), str(table).lower()
 
 
@@ -191,7 +191,7 @@ def require_whole(view: SystemView, rows: Iterable[Row], of: QualifiedName | Vie
         missing = [name for name in view.needed if row.get(name, "") is None]
         if missing:
             raise CatalogReadError(
-                f"information_schema.{view.name} has a row that is not whole: {', '.join(missing)} "
+                f"information_schema.{view.name} has an incomplete row: {', '.join(missing)} "
                 f"{'is' if len(missing) == 1 else 'are'} None",
                 table=str(of) if isinstance(of, QualifiedName) else None,
                 securable=f"{of.kind} {of}" if isinstance(of, ViewName) else None,

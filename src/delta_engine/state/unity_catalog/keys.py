@@ -101,7 +101,9 @@ class KeyRows:
         places = {int(str(row["ordinal_position"])): str(row["column_name"]) for row in referenced}
         positions = [row["position_in_unique_constraint"] or row["ordinal_position"] for row in columns]
         if not {int(str(position)) for position in positions} <= places.keys():
-            raise _unreadable(table, f"its foreign key {constraint[2]} points at columns that are not shown")
+            raise _unreadable(
+                table, f"its foreign key {constraint[2]} points at columns that are not visible to you"
+            )
         return ForeignKey(
             (_spelled(row, spelling) for row in columns),
             QualifiedName(target[0], *_table(referenced[0])),

@@ -173,9 +173,9 @@ def _has_half(values: Iterable[object]) -> bool:
 
 def _with_half_a_character(name: str) -> CatalogReadError:
     return CatalogReadError(
-        "one of its texts has half a character (an unpaired surrogate), which no statement can hold",
+        "one of its strings contains an unpaired surrogate, which no statement can contain",
         securable=f"function {name.lower()}",
-        way_out="Create the function again without it.",
+        way_out="Create the function again without this character.",
     )
 
 

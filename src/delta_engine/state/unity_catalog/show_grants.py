@@ -128,7 +128,7 @@ def _unreadable(name: GrantedName, error: StatementError) -> CatalogReadError:
         f"its grants cannot be read: {error.first_line}",
         table=str(name) if isinstance(name, QualifiedName) else None,
         securable=None if isinstance(name, QualifiedName) else f"{name.kind} {name}",
-        way_out="Run it again. If it persists, leave its grants out of the models.",
+        way_out="Run the command again. If the error persists, remove its grants from the models.",
     )
 
 
@@ -137,10 +137,10 @@ def _parsed(row: Row, sql: str, name: GrantedName) -> tuple[object, object, obje
     principal, privilege = values.get("principal"), values.get("actiontype")
     if principal is None or privilege is None or "objecttype" not in values:
         raise CatalogReadError(
-            f"{sql} answers in another form than documented: a row has the columns {', '.join(row)}, "
+            f"{sql} returns another form than documented: a row has the columns {', '.join(row)}, "
             "and Principal, ActionType and ObjectType are needed",
             table=str(name) if isinstance(name, QualifiedName) else None,
             securable=None if isinstance(name, QualifiedName) else f"{name.kind} {name}",
-            way_out="Report it, or leave the grants of this object out of the models.",
+            way_out="Report it, or remove the grants of this object from the models.",
         )
     return principal, privilege, values["objecttype"]

@@ -164,7 +164,8 @@ def _row_filter(rows: TableRows) -> RowFilter | None:
         raise CatalogReadError(
             "it has more than one row filter",
             table=str(rows.name),
-            way_out="Filters of attribute-based policies cannot be managed: leave this table out of the models.",
+            way_out="Remove the model of this table, because the engine cannot manage filters of "
+            "attribute-based policies.",
         )
     for row in filters:
         columns = _list(views.spelled(row, "target_columns", "filter_col_usage"))

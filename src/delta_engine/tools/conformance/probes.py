@@ -78,11 +78,11 @@ def _missing_catalog(rounds: Rounds) -> Answer:
     holds = Holds.NO
     try:
         rounds.backend.reader.snapshot([model])
-        finding = "the reader takes it for a catalog without schemas"
+        finding = "the reader reads it as a catalog without schemas"
     except CatalogReadError as refusal:
         holds, finding = Holds.YES, str(refusal)
     except DeltaEngineError as error:
-        finding = f"the reader does not know the refusal: {error}"
+        finding = f"the reader does not recognize the refusal: {error}"
     return holds, [finding, f"CREATE TABLE: {described(_attempted_create(rounds, model))}"]
 
 
@@ -98,7 +98,7 @@ def _attempted_create(rounds: Rounds, model: Table) -> ErrorForm | None:
 def _tagged_column(rounds: Rounds) -> Answer:
     tables = rounds.reader.existing([rounds.objects.place.qualified("tagged")])
     if not tables:
-        return Holds.CANNOT_TELL, ["there is no table with a tagged column"]
+        return Holds.CANNOT_TELL, ["no table has a tagged column"]
     address = rounds.backend.addressing.table(tables[0])
     refusal = attempted(rounds, sql_drop_columns(address, [(TAGGED_COLUMN,)]))
     is_blocked = refusal is not None and _is_about_tags(refusal)
@@ -223,7 +223,7 @@ def _inherited(rounds: Rounds) -> Answer:
     user = rounds.objects.place.user
     tables = rounds.reader.existing([rounds.objects.place.qualified("grants")])
     if not tables:
-        return Holds.CANNOT_TELL, ["there is no table with grants to read"]
+        return Holds.CANNOT_TELL, ["no table has grants to read"]
     rows = _privileges(rounds, tables[0])
     findings = [
         f"{row['privilege_type']} to {_grantee(row, user)}: inherited_from {row['inherited_from']!r}"
@@ -364,7 +364,7 @@ PROBES: Final = (
     Probe(
         name="two descriptions of a table",
         question="Does DESCRIBE … AS JSON report the same as SHOW CREATE TABLE and SHOW TBLPROPERTIES?",
-        assumption="It does, so that older runtimes are read like newer ones.",
+        assumption="Yes, so that the engine reads older runtimes like newer ones.",
         ask=_descriptions,
         needs=_UNITY_CATALOG,
     ),
@@ -378,7 +378,7 @@ PROBES: Final = (
     Probe(
         name="effective policies",
         question="Does SHOW EFFECTIVE POLICIES answer under the documented titles?",
-        assumption="It does, for a principal that owns the table.",
+        assumption="Yes, for a principal that owns the table.",
         ask=_effective_policies,
         needs=(*_UNITY_CATALOG, Feature.ROW_FILTERS),
     ),
@@ -392,28 +392,28 @@ PROBES: Final = (
     Probe(
         name="owner of a function",
         question="Does ALTER FUNCTION … OWNER TO work?",
-        assumption="It does, for an owner that gives the function to itself.",
+        assumption="Yes, if the owner gives the function to itself.",
         ask=_owned_function,
         needs=(Feature.FUNCTIONS, Feature.OWNERS),
     ),
     Probe(
         name="tags of functions",
-        question="Does a function take a tag whose value has a quote?",
-        assumption="SET TAG ON FUNCTION and UNSET TAG ON FUNCTION take keys and values as quoted identifiers.",
+        question="Can the value of a function tag contain a quote?",
+        assumption="Yes. SET TAG ON FUNCTION and UNSET TAG ON FUNCTION accept keys and values as quoted identifiers.",
         ask=_tagged_function,
         needs=(Feature.FUNCTIONS, Feature.FUNCTION_TAGS),
     ),
     Probe(
         name="described policy",
-        question="Which titles does DESCRIBE POLICY show, and what do they say?",
-        assumption="Those that the engine reads, with the conditions as they were submitted or as hasTag.",
+        question="Which titles does DESCRIBE POLICY show, and which values?",
+        assumption="The titles that the engine reads, with the conditions as submitted or as hasTag.",
         ask=_described_policy,
         needs=(Feature.POLICIES,),
     ),
     Probe(
         name="filter and policy",
         question="Can a table be queried that has a row filter and a policy of the same function and argument?",
-        assumption="It can, so that a filter or mask moves to a policy in one plan.",
+        assumption="Yes, so that a filter or mask can move to a policy in one plan.",
         ask=_filter_and_policy,
         needs=(Feature.POLICIES, Feature.ROW_FILTERS),
     ),

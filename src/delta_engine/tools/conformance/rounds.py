@@ -271,9 +271,7 @@ class Rounds:
         is_of_rights = all(is_forbidden(failure) or not failure.sql for _, failure in failures)
         if failures and created and is_of_rights:
             what = (
-                "a schema of its own"
-                if walk.group.makes_schema
-                else " and ".join(map(plural, sorted(created)))
+                "a separate schema" if walk.group.makes_schema else " and ".join(map(plural, sorted(created)))
             )
             walk.skipped = f"the run could not create {what}: {'; '.join(lines)}"
 

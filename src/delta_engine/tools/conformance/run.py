@@ -64,7 +64,7 @@ class Prepared:
 
     @property
     def makes_schema(self) -> bool:
-        """Whether the run creates a schema of its own, next to the named one."""
+        """Whether the run creates a separate schema, next to the named one."""
         return any(group.makes_schema for group in self.groups)
 
 
@@ -93,7 +93,8 @@ def prepare(
             if observed.missing_schemas:
                 raise InvalidCommandError(
                     f"schema {target} does not exist, or you may not see it",
-                    way_out="Create it, or name another one. The conformance run never creates the schema it is given.",
+                    way_out="Create the schema, or name another schema. The conformance run never creates the "
+                    "schema that you name.",
                 )
             listing = backend.lister.relations_in(schema.catalog, {schema.schema})
             place = replace(place, user=_current_user(backend, place))
@@ -197,7 +198,7 @@ class ConformanceRun:
             holds, findings = probe.ask(rounds)
         except (DeltaEngineError, OSError) as error:
             self.control.stop.check()
-            return replace(report, holds=Holds.CANNOT_TELL, findings=(f"it could not be asked: {error}",))
+            return replace(report, holds=Holds.CANNOT_TELL, findings=(f"the probe failed: {error}",))
         return replace(report, holds=holds, findings=tuple(findings))
 
     def _begin(self, what: str) -> None:

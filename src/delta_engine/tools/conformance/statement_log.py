@@ -47,7 +47,7 @@ class StatementLog:
     def limit_reached(self) -> str:
         """Why the run may send no further statement; empty if it may."""
         if self.seconds() > self._ends_at:
-            return f"the {MOST_SECONDS / 60:.0f} minutes of the run were over"
+            return f"the {MOST_SECONDS / 60:.0f} minutes of the run have passed"
         return f"the {self._most} statements of the run were used up" if self._sent >= self._most else ""
 
     def through(self, runner: SqlRunner) -> SqlRunner:

@@ -62,11 +62,11 @@ if TYPE_CHECKING:
 
 _RUNTIME: Final = re.compile(r"databricks runtime (\d+)\.(\d+)")
 _UNKNOWN_RUNTIME: Final = "databricks runtime unknown"
-_ONE_BY_ONE: Final = "changes of several columns take a statement each"
+_ONE_BY_ONE: Final = "each changed column needs its own statement"
 _COSTS: Final = (
     ((16, 2), "a table is described with two statements instead of one (16.2)"),
     ((16, 3), f"{_ONE_BY_ONE} (16.3)"),
-    ((17, 3), "keys are read from information_schema alone, which may lag (in DESCRIBE … AS JSON: 17.3)"),
+    ((17, 3), "keys are read only from information_schema, which may lag (in DESCRIBE … AS JSON: 17.3)"),
 )
 """The costs of runtimes before each version (docs.databricks.com: "DESCRIBE TABLE", "ALTER TABLE … ALTER COLUMN")."""
 
@@ -123,8 +123,8 @@ def engine_check(installed: Callable[[str], str]) -> Check:
     return Check.missing(
         Topic.PACKAGES,
         DISTRIBUTION,
-        f"the package {_OTHER_PROJECT} {other} is installed, too: a former release of this engine, or another project, "
-        "whose code may be imported in its place",
+        f"the package {_OTHER_PROJECT} {other} is installed, too: an old release of this engine, or another project. "
+        "Python may import its code instead",
         f"pip uninstall -y {_OTHER_PROJECT} {DISTRIBUTION}, and install the engine's wheel again.",
     )
 
@@ -149,13 +149,13 @@ def _package_check(name: str, versions: SpecifierSet, installed: Callable[[str],
         version = installed(name)
         is_right = not versions or versions.contains(Version(version), prereleases=True)
     except PackageNotFoundError:
-        return Check.missing(Topic.PACKAGES, name, "it is not installed", way_out)
+        return Check.missing(Topic.PACKAGES, name, "not installed", way_out)
     except InvalidVersion:
         finding = f"{version!r} is installed, which cannot be compared with {versions}"
         return Check.unknown(Topic.PACKAGES, name, finding, way_out)
     if is_right:
         return Check.ok(Topic.PACKAGES, name, version)
-    return Check.missing(Topic.PACKAGES, name, f"{version} is installed, and {versions} is needed", way_out)
+    return Check.missing(Topic.PACKAGES, name, f"{version} is installed, but {versions} is needed", way_out)
 
 
 def lineage_check(lineage: str) -> Check:
@@ -165,8 +165,8 @@ def lineage_check(lineage: str) -> Check:
     return Check.unknown(
         Topic.LINEAGE,
         "project",
-        "no commit: the project is in no git repository, or git is not installed",
-        "Run it from a clone, or deploy the bundle from one: runs then record the commit.",
+        "no commit: the project is not in a Git repository, or git is not installed",
+        "Run the engine from a clone, or deploy the bundle from a clone, so that runs record the commit.",
     )
 
 
@@ -192,9 +192,11 @@ def clock_check(runner: SqlRunner, now: Callable[[], float]) -> Check:
         f"the platform's clock is {abs(skew):.1f} s {'ahead' if skew > 0 else 'behind'}, ± {error:.1f} s"
     )
     if abs(skew) - error > _MOST_SKEW_SECONDS:
-        return Check.missing(Topic.CLOCK, "clock", finding, "Let this machine set its clock by NTP.")
+        return Check.missing(Topic.CLOCK, "clock", finding, "Synchronize the clock of this machine with NTP.")
     if error > _MOST_SKEW_SECONDS:
-        return Check.unknown(Topic.CLOCK, "clock", finding, "Run it again: the answer took too long.")
+        return Check.unknown(
+            Topic.CLOCK, "clock", finding, "Run the command again, because the answer took too long."
+        )
     return Check.ok(Topic.CLOCK, "clock", finding)
 
 
@@ -249,12 +251,12 @@ def volume_check(files: VolumeFiles, volume: str) -> Check:
 
 def _volume_fault(files: VolumeFiles, path: str) -> str:
     if files.read(path) != _CONTENT:
-        return "a file that was written has another content when it is read back"
+        return "a written file returns another content"
     try:
         files.upload(path, b"overwritten", overwrite=False)
     except ConflictError:
         return ""
-    return f"a file was overwritten that must not be: {_CONDITIONS}"
+    return f"a file was overwritten in spite of a condition: {_CONDITIONS}"
 
 
 def bucket_check(folder: S3Folder) -> Check:
@@ -269,7 +271,7 @@ def bucket_check(folder: S3Folder) -> Check:
 def document_check(deployment: Deployment) -> Check:
     """Return whether the deployment state and its journals are readable; raises DeltaEngineError if they are not."""
     state = deployment.peek_replayed()
-    finding = f"serial {state.serial}" if state else "there is none yet; the first sync creates it"
+    finding = f"serial {state.serial}" if state else "not there yet; the first sync creates it"
     return Check.ok(Topic.STATE, deployment.repository.location, finding)
 
 
@@ -330,13 +332,13 @@ def catalog_checks(
     for schema in use.schemas:
         subject = f"schema {use.catalog}.{schema}"
         if schema not in missing:
-            yield Check.ok(Topic.CATALOGS, subject, "it is there")
+            yield Check.ok(Topic.CATALOGS, subject, "exists")
         elif schema in use.created:
-            yield Check.ok(Topic.CATALOGS, subject, "it is not there; the next sync creates it")
+            yield Check.ok(Topic.CATALOGS, subject, "does not exist; the next sync creates it")
         else:
             create = sql_create_schema(use.catalog, schema)
             way_out = f"{create}. If it exists: GRANT {Right.USE_SCHEMA.privilege} on it."
-            finding = "it does not exist, or is not visible to this identity"
+            finding = "does not exist, or is not visible to this identity"
             yield Check.missing(Topic.CATALOGS, subject, finding, way_out)
     for refusal in refusals:
         yield Check(
@@ -355,7 +357,7 @@ def view_check(runner: SqlRunner, catalog: str) -> Check:
     for row in runner.run(_VIEW_COLUMNS.query(catalog, ["information_schema"])):
         listed[str(row["table_name"]).lower()].add(str(row["column_name"]).lower())
     if not listed:
-        finding = "the views do not list themselves, so their columns are not known"
+        finding = "the views do not list themselves, so their columns are unknown"
         return Check.unknown(Topic.VIEWS, subject, finding)
     lacking = [
         f"{view}.{column}" if view in listed else view
@@ -374,7 +376,7 @@ def plan_checks(planned: PlannedRun, *, is_recorded: bool) -> Iterator[Check]:
     without = "" if is_recorded else " (planned without the deployment state)"
     yield Check.ok(Topic.PLAN, "sync", f"{plan_summary(planned.plan)}{without}")
     for refusal in planned.refusals:
-        finding = f"it would refuse: {str(refusal).removesuffix(refusal.way_out).strip()}"
+        finding = f"refused: {str(refusal).removesuffix(refusal.way_out).strip()}"
         yield Check(
             topic=Topic.PLAN,
             subject="sync",
@@ -386,7 +388,7 @@ def plan_checks(planned: PlannedRun, *, is_recorded: bool) -> Iterator[Check]:
 
 def unchecked_rights(plan: TablePlan, observed: CatalogState, principal: str) -> Iterator[Check]:
     """Yield the rights of a plan that the doctor cannot check: on functions that were not read, and on locations."""
-    finding = "the plan needs it, and the doctor does not check it"
+    finding = "the plan needs this right, but the doctor does not check it"
     for function in functions_of(plan):
         if function.key not in observed.functions:
             grant = securable(function).grant(Right.EXECUTE, principal)
@@ -440,5 +442,7 @@ def right_checks(reader: PrincipalReader, needed: Sequence[Need], observed: Cata
                 owned = f"; its owner is {owner}" if owner else ""
                 yield Check.missing(Topic.RIGHTS, subject, f"not granted{statements}{owned}", grant)
             case Verdict.HIDDEN:
-                finding = f"no right of {name} is visible{statements}: information_schema hides some grants"
+                finding = (
+                    f"no right of {name} is visible{statements}, because information_schema hides some grants"
+                )
                 yield Check.unknown(Topic.RIGHTS, subject, finding, f"If it is missing: {grant}")

@@ -201,7 +201,7 @@ def _opened_backend(
 
     session = findings.attempt(Topic.LOGIN, settings.backend.value, opened)
     if session is None:
-        findings.leave_out(settings, _TOPICS_OF_LOGIN, "there is no login")
+        findings.leave_out(settings, _TOPICS_OF_LOGIN, "no login")
         return None
     backend, findings.run_by = session
     host = f" on {backend.host}" if backend.host else ""
@@ -298,7 +298,7 @@ def _check_lineage(findings: Findings, lineage: LineageReader) -> None:
     try:
         lineage.read((SCRATCH_NAME,), {SCRATCH_NAME: (SCRATCH_NAME,)}, since=utc_now(), limit=1)
     except StatementError as error:
-        finding = f"it cannot be read, so plans do not name recent readers: {error.first_line}"
+        finding = f"unreadable, so plans do not name recent readers: {error.first_line}"
         grants = (
             sql_grant(securable, privileges, findings.run_by)
             for securable, privileges in (
@@ -309,7 +309,7 @@ def _check_lineage(findings: Findings, lineage: LineageReader) -> None:
         way_out = f"If an administrator has enabled the schema: {'; '.join(grants)}"
         findings.checks.append(Check.unknown(Topic.RIGHTS, subject, finding, way_out))
     else:
-        findings.checks.append(Check.ok(Topic.RIGHTS, subject, "it can be read"))
+        findings.checks.append(Check.ok(Topic.RIGHTS, subject, "readable"))
 
 
 def _read_catalog(findings: Findings, backend: Backend, use: CatalogUse) -> CatalogState | None:

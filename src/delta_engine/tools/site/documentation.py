@@ -32,7 +32,7 @@ _STATUSES: Final[Mapping[Status, DocumentedStatus]] = {
     Status.UNMANAGED: DocumentedStatus.NOT_APPLIED,
 }
 
-NOT_WANTED: Final = "The deployment state was left out."
+NOT_WANTED: Final = "The site was made without the deployment state."
 NONE_YET: Final = "Nothing was applied to this environment yet."
 UNREADABLE: Final = "The deployment state could not be read."
 

@@ -61,12 +61,12 @@ class DocumentedStatus(Enum):
 
 
 _MEANINGS: Final[Mapping[DocumentedStatus, str]] = {
-    DocumentedStatus.HEALTHY: "As it was applied last.",
+    DocumentedStatus.HEALTHY: "It matches the last apply.",
     DocumentedStatus.DRIFTED: "It was changed outside the engine.",
     DocumentedStatus.DEGRADED: "The last run applied a part of its changes.",
-    DocumentedStatus.FAILED: "The last run failed before it changed it.",
-    DocumentedStatus.UNKNOWN: "A run that was changing it was interrupted.",
-    DocumentedStatus.MISSING: "It was applied, and does not exist any more.",
+    DocumentedStatus.FAILED: "The last run failed before it changed anything here.",
+    DocumentedStatus.UNKNOWN: "A run was interrupted while it changed this.",
+    DocumentedStatus.MISSING: "It was applied, but no longer exists.",
     DocumentedStatus.NOT_APPLIED: "No run has applied it yet.",
 }
 

@@ -74,7 +74,8 @@ def _refuse_other_files(target: Path, out: Path) -> None:
         some = ", ".join(others[:3]) + (", …" if len(others) > 3 else "")
         raise InvalidCommandError(
             f"--out: {out} has files that `delta-engine docs` did not write: {some}",
-            way_out="A site replaces its whole folder: name a new or empty one, and copy the site from there.",
+            way_out="Name a new or empty folder, and copy the site from there, because a site replaces its "
+            "whole folder.",
         )
 
 

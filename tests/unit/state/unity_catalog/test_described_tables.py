@@ -202,7 +202,9 @@ def test_a_create_statement_that_is_not_understood_is_refused(statement: str) ->
     message = refusal(texts=texts)
     assert message.startswith("table dev.silver.orders")
     assert ": the engine does not understand its SHOW CREATE TABLE: " in message
-    assert message.endswith(". Install databricks-sdk, or use a runtime that knows DESCRIBE TABLE … AS JSON.")
+    assert message.endswith(
+        ". Install databricks-sdk, or use a runtime that supports DESCRIBE TABLE … AS JSON."
+    )
 
 
 def test_masks_and_a_row_filter_do_not_hide_which_columns_are_counted() -> None:
@@ -289,7 +291,7 @@ def test_columns_that_change_while_they_are_read_are_refused() -> None:
         "SHOW CREATE TABLE": [{"createtab_stmt": "CREATE TABLE dev.silver.orders (Id BIGINT) USING delta"}],
     }
     assert refusal(texts=texts) == (
-        "table dev.silver.orders: its columns changed while it was read. Run it again."
+        "table dev.silver.orders: its columns changed while it was read. Run the command again."
     )
 
 

@@ -235,7 +235,7 @@ def test_a_declared_policy_of_another_type_is_refused(runner: Faulty) -> None:
     runner.catalog.policies = [replace(policy, policy_type="GRANT") for policy in runner.catalog.policies]
     assert refusal(runner, PII) == (
         "policy mask_pii on schema dev.silver: it is a GRANT policy, which the engine does not manage. Rename the "
-        "policy in the model, or leave it out of the models."
+        "policy in the model, or remove its model."
     )
 
 

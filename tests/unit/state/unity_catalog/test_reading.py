@@ -235,11 +235,11 @@ def test_an_answer_of_show_grants_in_another_shape_refuses_its_object_alone(row:
     with pytest.raises(CatalogReadError) as of_table:
         UnityCatalogReader(runner).snapshot(models)
     assert of_table.value.table == "dev.silver.a"
-    assert of_table.value.reason.startswith("SHOW GRANTS ON TABLE `dev`.`silver`.`a` answers in another form")
+    assert of_table.value.reason.startswith("SHOW GRANTS ON TABLE `dev`.`silver`.`a` returns another form")
     with pytest.raises(RefusalGroup) as of_both:
         UnityCatalogReader(runner).snapshot([*models, GRANTED_SCHEMA])
     assert [refusal.table for refusal in of_both.value.refusals] == ["dev.silver.a", None]
-    assert "SHOW GRANTS ON SCHEMA `dev`.`silver` answers" in str(of_both.value)
+    assert "SHOW GRANTS ON SCHEMA `dev`.`silver` returns" in str(of_both.value)
 
 
 def test_all_privileges_stand_for_those_named_beside_them() -> None:

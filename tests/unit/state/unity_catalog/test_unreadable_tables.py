@@ -72,7 +72,8 @@ def test_what_the_views_do_not_show_yet_may_be_no_table_either() -> None:
 
 
 LAGGING = (
-    " Run it again in a minute: the views of information_schema can lag. If it persists, run REPAIR TABLE … "
+    " Run the command again in a minute, because the views of information_schema can lag. If it persists, run "
+    "REPAIR TABLE … "
     "SYNC METADATA."
 )
 CONNECTED = " Ask for USE CATALOG, USE SCHEMA and SELECT on the tables that the key connects."

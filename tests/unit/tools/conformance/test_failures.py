@@ -92,12 +92,12 @@ NO_FUNCTIONS = "the run could not create functions: ask ann; ask ann"
 NO_POLICIES = "the run could not create functions and policies: ask ann"
 NO_REGION = f"{NO_POLICIES}; it depends on function dev.scratch.{PREFIX}_region, which failed"
 NO_FUNCTION = "CREATE FUNCTION was refused: ask ann"
-NO_SCHEMA = "the run could not create a schema of its own: ask ann"
+NO_SCHEMA = "the run could not create a separate schema: ask ann"
 NO_CHECK = f"{PREFIX}_checks: ask ann"
 NO_READ = "a read was refused: ask ann"
 NO_TYPES = (
     f"table dev.scratch.{PREFIX}_types: it cannot be read: ask ann. Run it again. If it persists, repair the table or "
-    "the access to its files, or leave it out of the models."
+    "the access to its files, or remove its model."
 )
 SCHEMA_READ = rf"(?s)SELECT.*{RUN_ID}_schema"
 TYPES_READ = "DESCRIBE TABLE EXTENDED .*_types`"
@@ -375,7 +375,7 @@ def test_no_step_begins_when_the_time_is_over() -> None:
     report = rig.run()
     assert rig.clock.now < 15 * 60
     skipped = [step for group in report.groups for step in group.steps if step.status is CheckStatus.SKIPPED]
-    assert skipped[0].differences == ("the 10 minutes of the run were over",)
+    assert skipped[0].differences == ("the 10 minutes of the run have passed",)
     assert report.outcome is RunOutcome.FAILED
     assert {probe.holds for probe in report.probes} == {Holds.NOT_ASKED}
     assert rig.platform.leftovers() == []

@@ -114,7 +114,7 @@ def keeping_grants() -> ConformancePlatform:
 
 GOVERNED = FakeUnityCatalog([TARGET], governed_tags=[f"conformance_{RUN_ID}"])
 UNCONDITIONAL = "condition none, SQLSTATE 42501: PERMISSION_DENIED: no"
-UNKNOWN = "the reader does not know the refusal: gone\nCREATE TABLE: condition {}, SQLSTATE 42501: gone"
+UNKNOWN = "the reader does not recognize the refusal: gone\nCREATE TABLE: condition {}, SQLSTATE 42501: gone"
 DROPPED = "DROP COLUMN of a tagged column: condition "
 BOTH = "writer 1: {0}.*writer 2: {0}"
 GRANTED = (
@@ -205,7 +205,7 @@ def test_what_should_be_forbidden_and_is_not_is_dropped() -> None:
 def test_a_missing_catalog_without_a_refusal_is_reported() -> None:
     probe_result = probe_of(Rig(platform=with_missing_catalog()).run(GROUPS), "missing catalog")
     assert probe_result.holds is Holds.NO
-    assert probe_result.findings[0] == "the reader takes it for a catalog without schemas"
+    assert probe_result.findings[0] == "the reader reads it as a catalog without schemas"
 
 
 def test_a_probe_that_cannot_be_asked_stops_no_other() -> None:

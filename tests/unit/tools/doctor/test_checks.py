@@ -99,9 +99,9 @@ def test_packages_of_this_environment_are_compared() -> None:
 
 def test_old_and_absent_packages_are_missing() -> None:
     checks = installed({"rich": "9.13", "databricks-sdk": "0.67.0"})
-    assert checks["databricks-sdk"] == (DoctorStatus.MISSING, "0.67.0 is installed, and >=0.117 is needed")
+    assert checks["databricks-sdk"] == (DoctorStatus.MISSING, "0.67.0 is installed, but >=0.117 is needed")
     assert checks["rich"][0] is DoctorStatus.MISSING
-    assert checks["msgspec"] == (DoctorStatus.MISSING, "it is not installed")
+    assert checks["msgspec"] == (DoctorStatus.MISSING, "not installed")
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_packages_of_another_python_are_not_needed() -> None:
         "boto3>=1; python_version < '3' and extra == 'databricks'",
         "rich>=13; python_version >= '3'",
     ]
-    assert installed({}, requirements) == {"rich": (DoctorStatus.MISSING, "it is not installed")}
+    assert installed({}, requirements) == {"rich": (DoctorStatus.MISSING, "not installed")}
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_an_older_runtime_costs_something(version: str, status: DoctorStatus, co
 
 def test_what_an_unknown_runtime_costs() -> None:
     check = platform_check("databricks runtime unknown")
-    assert "changes of several columns take a statement each" in check.found
+    assert "each changed column needs its own statement" in check.found
 
 
 @pytest.mark.parametrize("lineage", ["unknown", "git:", ""])
@@ -357,7 +357,7 @@ def test_java(
     checks = {check["topic"]: check for check in json.loads(result.stdout)["checks"]}
     assert checks["login"]["status"] == "missing"
     assert "JAVA_HOME" in checks["login"]["found"]
-    assert checks["plan"]["found"] == "not checked: there is no login"
+    assert checks["plan"]["found"] == "not checked: no login"
     assert checks["deployment state"]["status"] == "ok"
 
 
