@@ -23,7 +23,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY_SUFFIX}")
     try:
-        _write(temporary, data)
+        _write(temporary, path, data)
         temporary.replace(path)
     except BaseException:
         _discard(temporary)
@@ -38,7 +38,7 @@ def create_atomically(path: Path, data: bytes) -> None:
     """
     temporary = _unfinished_file(path.parent)
     try:
-        _write(temporary, data)
+        _write(temporary, path, data)
         move_without_replacing(temporary, path)
     finally:
         _discard(temporary)
@@ -95,7 +95,7 @@ class StagedFiles:
         temporary = _unfinished_file(path.parent, len(self._staged))
         self._staged.append(_Staged(temporary, path, replaces))
         mode = stat.S_IMODE(path.stat().st_mode) if replaces and path.exists() else None
-        _write(temporary, content, mode)
+        _write(temporary, path, content, mode)
 
     def publish(self) -> None:
         """Give the files their names."""
@@ -133,14 +133,21 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _write(temporary: Path, data: bytes, mode: int | None = None) -> None:
-    """Write a temporary file durably, with the rights of the file that it replaces before its content."""
-    with temporary.open("wb") as file:
-        if mode is not None:
-            os.fchmod(file.fileno(), mode)
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+def _write(temporary: Path, path: Path, data: bytes, mode: int | None = None) -> None:
+    """Write a temporary file durably, with the rights of the file that it replaces before its content.
+
+    Errors name the path that it is for.
+    """
+    try:
+        with temporary.open("wb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        error.filename = str(path)
+        raise
 
 
 def _discard(temporary: Path) -> None:
