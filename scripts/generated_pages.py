@@ -81,7 +81,7 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 _HAZARDS: Final = {
     Hazard.SAFE: "no risk: a commit of metadata, or none",
     Hazard.LOCKS: "until it is done, writers of the table wait, or fail and have to retry",
-    Hazard.REWRITES_DATA: "every data file is rewritten",
+    Hazard.REWRITES_DATA: "data files are rewritten: all, or those with changed rows",
     Hazard.SCANS_DATA: "every row is read",
     Hazard.LOSES_DATA: "data is lost, except in earlier versions (time travel)",
     Hazard.PERMANENT_UPGRADE: "a newer protocol, which the engine never lowers; `DROP FEATURE` by hand may",

@@ -71,7 +71,8 @@ class _Lock(msgspec.Struct):
         table: the table in DynamoDB, whose key is the string `LockID`.
         region: the region of the table; by default that of the bucket.
         endpoint_url: a server other than AWS.
-        timeout_seconds: how long to wait for another run; by default 60, or one and a half leases.
+        timeout_seconds: how long to wait for another run; by default 60, or one and a half leases if
+            that is longer.
         lease_seconds: how long the holder may be silent before the lease expires; by default 30, or 120 for
             `databricks`.
     """

@@ -126,7 +126,10 @@ class LockHeld(DeltaEngineError):
             reason = "the environment is locked by a process that has not recorded its name yet"
             super().__init__(f"{where}: {reason}")
             return
-        self.way_out = f"Wait for it, or, if you are sure that it is gone, {command('state unlock')}."
+        self.way_out = (
+            "Run the command again: the lock of a killed run expires after its lease. "
+            f"If the run is certainly gone, {command('state unlock')} ends its lock."
+        )
         super().__init__(f"{where}: the environment is locked by {holder}. {self.way_out}")
 
 

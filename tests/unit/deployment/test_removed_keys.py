@@ -82,7 +82,7 @@ def test_a_table_that_one_that_stays_references_does_not_go(deployment: Deployme
     before = dict(catalog.tables)
     (refusal,) = plan_unlocked(engine, [CHILD, OTHER]).refusals
     assert str(refusal).startswith(
-        "table dev.silver.parent: it is no longer declared and would be dropped, but foreign key fk of table "
+        "table dev.silver.parent: it is no longer declared and would be dropped, and foreign key fk of table "
         "dev.silver.child references it."
     )
     with pytest.raises(UnsafePlanError, match=r"foreign key fk of table dev.silver.child references it"):
