@@ -14,6 +14,7 @@ from random import Random
 
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from sqlglot import exp
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, Removed
@@ -33,7 +34,7 @@ from delta_engine.models import (
     ViewColumn,
 )
 from delta_engine.sql.text import quote_ident
-from delta_engine.sql.view_queries import is_same_query, read_relations, returned_columns
+from delta_engine.sql.view_queries import is_same_query, parsed_query, read_relations, returned_columns
 from delta_engine.validation import view_rules
 from tests.builders.deployment import records_of
 from tests.fakes.planning import compiled
@@ -234,7 +235,11 @@ def _other_view(random: Random, key: str, view: View, after: World, relations: C
 
 
 def _read(view: View) -> frozenset[str]:
-    relations = read_relations(view.query)
+    return _read_by(view.query)
+
+
+def _read_by(query: str) -> frozenset[str]:
+    relations = read_relations(query)
     assert relations is not None
     return frozenset(name.key for name in relations)
 
@@ -250,7 +255,21 @@ def _resolves(view: View, relations: Columns) -> bool:
         outputs = catalog.returned(view.query)
     except Refusal:
         return False
+    if _reads_its_own_alias(view.query, relations):
+        return False
     return {column.key for column in view.columns} <= {name.lower() for name in outputs}
+
+
+def _reads_its_own_alias(query: str, relations: Columns) -> bool:
+    """Whether a name in the SELECT list is another column's alias: while a table has such a column, it is that one.
+
+    If that column goes, the view resolves all the same, with other values. The engine refuses to take the column.
+    """
+    tree = parsed_query(query)
+    assert tree is not None
+    names = {column.name for output in tree.selects for column in output.find_all(exp.Column)}
+    aliases = {output.alias for output in tree.selects}
+    return not names & aliases <= {name for key in _read_by(query) for name in relations[key]}
 
 
 def _create_table(key: str, columns: Iterable[str]) -> str:
