@@ -125,7 +125,7 @@ def test_spark_changes_no_length_inside_a_column(backend: Backend) -> None:
     wanted = orders(
         *(Column(f"c{place}", data_type) for place, data_type in enumerate(LENGTHS_INSIDE.values()))
     )
-    with pytest.raises(UnsafePlanError, match="Spark changes no char or varchar inside a column"):
+    with pytest.raises(UnsafePlanError, match="Spark cannot change char or varchar inside a column"):
         engine.sync_tables([wanted])
 
 

@@ -77,9 +77,11 @@ def test_a_run_agrees_and_leaves_two_reports(
     assert done.code == 0, done.stdout + done.stderr
     summary = r"^dev\.scratch: agreed \(\d+ agreed; \d+ statements in \d+ s\)$"
     assert re.search(summary, done.stderr, re.MULTILINE)
-    earlier_run = "another run (deadbeef) has these objects; if it has ended, this drops them: DROP TABLE "
+    earlier_run = (
+        "these objects belong to another run (deadbeef). If it has ended, drop them with: DROP TABLE "
+    )
     assert f"{earlier_run}`dev`.`scratch`.`delta_engine_conformance_deadbeef_tags`" in done.stderr
-    assert "files that DROP TABLE leaves, to be removed by hand: <external location>/" in done.stderr
+    assert "remove these files by hand, because DROP TABLE leaves them: <external location>/" in done.stderr
     assert platform.leftovers() == [earlier]
     html, text = reports(project)
     document = json.loads(text)

@@ -341,8 +341,8 @@ def test_a_column_and_a_view_that_are_not_there(project: Project) -> None:
     ("fault", "answer"),
     [
         ("denied", "PERMISSION_DENIED"),
-        ("empty", "has another content when it is read back"),
-        ("conditions", "a file was overwritten that must not be"),
+        ("empty", "a written file returns another content"),
+        ("conditions", "a file was overwritten in spite of a condition"),
         ("kept", "PERMISSION_DENIED"),
         ("no volume", "NOT_FOUND"),
     ],

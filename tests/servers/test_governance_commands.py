@@ -100,7 +100,7 @@ def test_what_is_no_longer_declared_stays_or_is_dropped_with_consent(
     assert delta_engine("-e", "dev", "sync", "--yes").code == 0
     write_governed_models(project / "conf" / "models", "", "", UNMASKED)
     kept = delta_engine("-e", "dev", "plan")
-    assert "kept: policy mask_pii on schema dev.silver is not declared any more" in kept.stdout
+    assert "kept: policy mask_pii on schema dev.silver is no longer declared" in kept.stdout
     conf = project / "conf" / "dev.yml"
     settings = "removed_functions: drop, removed_policies: drop, create_schemas: true"
     conf.write_text(conf.read_text().replace("create_schemas: true", settings))

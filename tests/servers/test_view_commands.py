@@ -118,7 +118,7 @@ def test_what_is_no_longer_declared_stays_or_is_dropped_with_consent(
     assert delta_engine("-e", "dev", "sync", "--yes").code == 0
     write_viewed_models(project / "conf" / "models", Models(views=""))
     kept = delta_engine("-e", "dev", "plan")
-    assert f"kept: view {VIEW} is not declared any more" in kept.stdout
+    assert f"kept: view {VIEW} is no longer declared" in kept.stdout
     conf = project / "conf" / "dev.yml"
     settings = "removed_views: drop, create_schemas: true"
     conf.write_text(conf.read_text().replace("create_schemas: true", settings))

@@ -184,7 +184,7 @@ def test_views_are_declared_and_imported_beside_tables(notebook: Notebook) -> No
 
 
 def test_a_function_in_the_place_of_a_policy_is_refused(notebook: Notebook) -> None:
-    with pytest.raises(TypeError, match="policies takes a list of AbacPolicy, and it has Function"):
+    with pytest.raises(TypeError, match="policies takes a list of AbacPolicy, but it contains Function"):
         notebook.engine().plan([ORDERS], policies=[HIDE])  # type: ignore[list-item]
 
 
@@ -346,7 +346,7 @@ def test_models_are_judged_as_the_command_line_judges_them(notebook: Notebook) -
 
 @pytest.mark.parametrize("given", ["dev.silver.orders", ["dev.silver.orders"], [ID], [ORDERS, ID]])
 def test_what_is_no_list_of_tables_is_refused_in_one_line(notebook: Notebook, given: object) -> None:
-    with pytest.raises(TypeError, match=r"^tables takes a list of Table, and it has (str|Column)$"):
+    with pytest.raises(TypeError, match=r"^tables takes a list of Table, but it contains (str|Column)$"):
         notebook.engine().plan(given)  # type: ignore[arg-type]  # what mypy would refuse
 
 

@@ -40,7 +40,7 @@ def test_a_plan_is_the_text_of_the_command_line(
     print_plan(plan.actions, plan.planned.undone, is_full=False)
     print_plan_summary(plan.planned, environment="dev", models=1)
     assert str(plan) == repr(plan) == capsys.readouterr().out.rstrip("\n")
-    assert "kept: dev.silver.gone is not declared any more" in str(plan)
+    assert "kept: dev.silver.gone is no longer declared" in str(plan)
     assert "├── " in str(plan)
 
 

@@ -147,7 +147,7 @@ def test_a_folder_with_other_files_is_refused_and_stays(project: PlanProject, na
         assert refused.code == 3
         expected = f"{folder} has files that `delta-engine docs` did not write: {name}."
         assert expected in refused.stderr
-        assert "name a new or empty one" in refused.stderr
+        assert "Name a new or empty folder" in refused.stderr
         assert files(project.folder / folder) == before
 
 

@@ -200,7 +200,7 @@ def test_a_view_that_is_no_longer_declared_and_stays_may_be_read(project: Catalo
     declare(project, Models(views="views:\n" + VIEWS[VIEWS.index("  - catalog", 20) :]))
     kept = project.run("plan")
     assert kept.code == 0, kept.stderr
-    assert f"kept: view {VIEW} is not declared any more" in kept.stdout
+    assert f"kept: view {VIEW} is no longer declared" in kept.stdout
 
 
 def test_another_query_with_a_star_keeps_what_others_set_on_its_columns(project: CatalogProject) -> None:
