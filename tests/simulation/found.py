@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from delta_engine.actions.drift_policy import DriftHandling
-from tests.simulation.scenarios import Command, Fault, FaultKind, Part, Scenario, Verb
+from tests.simulation.scenarios import ByHand, Command, Edit, Fault, FaultKind, Part, Scenario, Verb, Wait
 
+_SYNC: Final = Command(Verb.SYNC, has_consent=True)
 _KILLED_BEFORE_THE_SAVE: Final = Command(Verb.SYNC, faults=(Fault(16, FaultKind.KILLED_BEFORE),))
 
 FOUND: Final[Mapping[str, Scenario]] = {
@@ -16,6 +17,17 @@ FOUND: Final[Mapping[str, Scenario]] = {
         stickiness=0.9,
         handling=DriftHandling.REVERT,
         parts=(Part("ann", (_KILLED_BEFORE_THE_SAVE, Command(Verb.UNDO, has_consent=True))),),
+    ),
+    "an undo brings back what others removed": Scenario(
+        seed=401366,
+        stickiness=0.8,
+        handling=DriftHandling.REVERT,
+        parts=(
+            Part("ann", (_SYNC, _SYNC)),
+            Part("ben", (Command(Verb.REVERT), Command(Verb.DRIFT, (Edit("a", "third column", "n"),)))),
+            Part("jo", (Wait(10.0), ByHand("a", "add n with a comment"), Wait(60.0), ByHand("a", "drop n"))),
+        ),
+        last_edits=(Edit("a", "struct", "struct<a: int, p: int>"),),
     ),
 }
 """The scenarios by the faults of the engine that they found."""

@@ -94,6 +94,20 @@ def with_unmanaged_parts(model: Table, observed: TableState, earlier: Recorded[T
     return None if whole == model else whole
 
 
+def without_gone_parts(baseline: Table, record: Recorded[Table], observed: TableState) -> Table:
+    """Return an earlier baseline without the unmanaged parts that a record has and the table no longer has."""
+    if record.with_unmanaged_parts is None or record.declared is None:
+        return baseline
+    gone = _subjects(record.with_unmanaged_parts, observed) - _subjects(record.declared, observed)
+    differences = aspects.differences(Comparison.of(baseline, observed, policy=AS_APPLIED))
+    lost = [difference for difference in differences if subject_of(difference) in gone]
+    return aspects.accept(baseline, observed, lost)
+
+
+def _subjects(model: Table, observed: TableState) -> set[Subject]:
+    return set(map(subject_of, aspects.differences(Comparison.of(model, observed, policy=AS_APPLIED))))
+
+
 def _taken_over(model: Table, observed: TableState, baseline: Table) -> tuple[Column, ...]:
     """Return the columns that others added since the baseline and that the model declares now."""
     names = {column.key: {column.key, *map(str.lower, column.renamed_from)} for column in model.columns}

@@ -14,6 +14,7 @@ from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.recorded_models import with_recorded_grants
+from delta_engine.drift.baselines import without_gone_parts
 from delta_engine.drift.commit_paths import renames
 from delta_engine.drift.observation import Observation
 from delta_engine.drift.renames import with_former_names
@@ -108,7 +109,11 @@ def draft_undo(environment: Environment, state: DeploymentState | None, options:
         table.name: table.problem(basis.observed.table(table.baseline.qualified_name)) for table in former
     }
     refused += (_refusal(name, problem) for name, problem in problems.items() if problem)
-    able = [table for table in former if not problems[table.name]]
+    able = [
+        table.without_gone_parts(basis.observed.table(table.baseline.qualified_name))
+        for table in former
+        if not problems[table.name]
+    ]
     undo = _undo_to(past, able, others, created)
     notes = [f"left out: {message}" for message in refusal_messages(refused)] if options.skips_refused else []
     basis = replace(basis, models=undo.models, warnings=(*basis.warnings, *notes))
@@ -347,6 +352,10 @@ class _FormerTable:
             model=with_former_names(self.model, renamed),
             baseline=with_former_names(self.baseline, renamed),
         )
+
+    def without_gone_parts(self, observed: TableState) -> _FormerTable:
+        """Return it without the unmanaged parts that others removed: the run did not remove them."""
+        return replace(self, baseline=without_gone_parts(self.baseline, self.after, observed))
 
     def problem(self, observed: TableState) -> str:
         """Return why it cannot be brought back; empty if it can."""

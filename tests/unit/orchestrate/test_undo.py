@@ -576,6 +576,19 @@ def test_a_part_from_before_the_engine_is_no_drift_after_the_undo_of_its_change(
     assert project.drift() == {}
 
 
+def test_an_unmanaged_part_that_others_removed_does_not_come_back(project: CatalogProject) -> None:
+    project.by_hand("CREATE TABLE `dev`.`silver`.`orders` (`id` INT NOT NULL) USING DELTA COMMENT 'theirs'")
+    project.declare(f"name: orders, columns: [{ID}]")
+    project.sync()
+    project.by_hand("COMMENT ON TABLE `dev`.`silver`.`orders` IS ''")
+    project.declare(SMALL)
+    project.sync()
+    ran(project, "undo --yes --allow drop_column")
+    state = project.catalog.tables[KEY].state
+    assert (state.table_comment, [column.name for column in state.columns]) == ("", ["id"])
+    assert project.drift() == {}
+
+
 def test_a_run_that_changed_no_declaration_leaves_nothing_to_undo(project: CatalogProject) -> None:
     project.declare(SMALL)
     project.sync()
