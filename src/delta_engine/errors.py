@@ -37,7 +37,7 @@ class DeltaEngineError(Exception):
 
 
 class RefusedError(DeltaEngineError):
-    """The engine refuses to go on; nothing was changed. `refusals` has this refusal, or all those of a `RefusalGroup`.
+    """The engine refuses to continue; nothing was changed. `refusals` has this refusal, or those of a `RefusalGroup`.
 
     Args:
         reason: what was refused and why, without a final period.

@@ -30,7 +30,7 @@ class Using:
 
 @dataclass(frozen=True, slots=True, init=False)
 class FillBy:
-    """The ranges by which a very large table gets its values, each in a commit of its own.
+    """The ranges by which a very large table gets its values, each in a separate commit.
 
     Args:
         column: the column that the ranges are about.

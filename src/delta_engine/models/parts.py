@@ -312,7 +312,7 @@ NO_FORMER_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 def to_text(value: object, what: str, of: str = "") -> str:
-    """Return a text; TypeError for others, ValueError for an unpaired surrogate; messages name `what` and `of`."""
+    """Return a string; TypeError for other values, ValueError for a surrogate. Messages name `what` and `of`."""
     if type(value) is str and value.isascii():  # most
         return value
     if not isinstance(value, str):
@@ -331,7 +331,7 @@ def to_optional_text(value: object, what: str, of: str = "") -> str | None:
 
 
 def to_former_names(value: object, what: str, of: str = "") -> tuple[str, ...]:
-    """Return former names as a tuple, the latest first; None counts as no name, a text as a single name."""
+    """Return old names as a tuple, the latest first; None counts as no name, a string as a single name."""
     if value is None:
         return ()
     if isinstance(value, str):
@@ -397,7 +397,7 @@ def to_names(what: str, value: Iterable[str]) -> tuple[str, ...]:
 
 
 def to_texts(what: str, values: Mapping[str, object]) -> Mapping[str, str]:
-    """Return texts by name, read-only; the TypeError for a value of another type shows how to write it as text."""
+    """Return strings by name, read-only; the TypeError for a value of another type shows the string to write."""
     if values == {}:
         return NOTHING
     if not isinstance(values, Mapping):

@@ -13,7 +13,7 @@ _ONCE: Final = "Name each column once."
 
 
 class Repetition(NamedTuple):
-    """What is repeated, the way out, and the column, if it is about one."""
+    """What is repeated, the fix, and the column, if the problem concerns a column."""
 
     reason: str
     way_out: str

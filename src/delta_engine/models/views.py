@@ -48,7 +48,7 @@ class SchemaMode(Enum):
 
 @dataclass(frozen=True, slots=True, init=False)
 class ViewColumn:
-    """What a model says of a column that the query of a view returns.
+    """What a model declares of a column that the query of a view returns.
 
     Args:
         comment: the empty string leaves the comment that the platform takes from the column that the query reads.
@@ -167,12 +167,12 @@ class View:
 
     @property
     def former_names(self) -> tuple[ViewName, ...]:
-        """The former names, in the same schema, the latest first."""
+        """The old names, in the same schema, the latest first."""
         return tuple(ViewName(self.catalog_name, self.schema_name, name) for name in self.renamed_from)
 
 
 def to_schema_mode(value: SchemaMode | str | None, of: str) -> SchemaMode | None:
-    """Return a mode by its name in any case, with blanks or underscores; ValueError for an unknown one."""
+    """Return a mode by its name in any case, with spaces or underscores; ValueError for an unknown mode."""
     if value is None or isinstance(value, SchemaMode):
         return value
     name = " ".join(to_text(value, "schema_mode", of).lower().replace("_", " ").split())

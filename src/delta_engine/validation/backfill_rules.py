@@ -33,7 +33,7 @@ from delta_engine.validation.rules import (
 
 
 class UsingFits:
-    """`using` computes a value from one row, for a column that writers fill; the same each time, unless it says so."""
+    """`using` computes a value from one row, for a column that writers fill, and repeats it unless marked."""
 
     about: ClassVar = ("using",)
 
@@ -147,7 +147,7 @@ class NoUnallowedRewrites:
 
 
 class NoUnallowedMoves:
-    """Copying the files of an external table that becomes a managed one needs consent, and a run of its own."""
+    """Making an external table managed copies its files, which needs consent and a separate run."""
 
     @of_each_alignment
     def check(self, align: AlignTable, policy: Policy) -> Iterator[Problem]:

@@ -26,7 +26,7 @@ _RENAMED_FROM_ITSELF = (
 
 
 class UnambiguousRenames:
-    """A former name is no longer used in the model, and belongs to one column or field only."""
+    """The model no longer uses an old name, and each old name belongs to only one column or field."""
 
     about: ClassVar = ("renamed_from", "renamed_fields")
 
@@ -102,7 +102,7 @@ class OneSourceOfValues:
 
 
 class DefaultsAreConstant:
-    """A default needs no row: Spark refuses columns, subqueries and aggregates in it."""
+    """A default reads no rows: Spark refuses columns, subqueries and aggregates in defaults."""
 
     about: ClassVar = ("default",)
 
@@ -137,7 +137,7 @@ class DefaultsAreConstant:
 
 
 class GeneratedColumnsFit:
-    """A generated column reads other columns of its row, and no generated ones.
+    """A generated column reads only columns of its row that are not generated.
 
     Databricks documentation, "Delta Lake generated columns".
     """

@@ -98,7 +98,7 @@ class RowFiltersFit:
 
 
 class ColumnMasksFit:
-    """A column mask names a function and other columns of its table; no generated column reads the masked one."""
+    """A column mask names a function and other columns of its table. No generated column reads the masked column."""
 
     about: ClassVar = ("mask",)
 

@@ -96,7 +96,7 @@ class NamesLookDifferent:
 
 
 class RenamedTables:
-    """A table is renamed within its schema, from a name that no model has, and no two from one."""
+    """A table is renamed within its schema, from an undeclared name. Two tables never share an old name."""
 
     about: ClassVar = ("renamed_from",)
 
@@ -303,7 +303,7 @@ class KeepsNestedClauses:
 
 
 class DeclaresOnlyWhatItManages:
-    """A model that manages some parts of a table declares nothing of the others."""
+    """A model that manages only some parts of a table declares no other parts."""
 
     @of_each(Table)
     def check(self, model: Table) -> Iterator[Problem]:

@@ -148,7 +148,7 @@ def _place(action: Create[Any] | Align[Any] | Drop[Any], column: str | None) -> 
 
 
 class Problem(NamedTuple):
-    """What is wrong, the way out, the column, if it is about one, and the consent that would allow it."""
+    """What is wrong, the fix, the column if the problem concerns a column, and the consent that would allow it."""
 
     reason: str
     way_out: str

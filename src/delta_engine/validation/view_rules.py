@@ -108,7 +108,7 @@ class NoCircularViews:
 
 
 class ViewNamesAreFree:
-    """A view has the name of no table, and the former name of no declared table or view."""
+    """A view shares its name with no table, and its old name with no declared table or view."""
 
     about: ClassVar = (View,)
 
