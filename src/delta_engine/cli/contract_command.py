@@ -21,11 +21,13 @@ def contract(
     tables: Annotated[
         list[str],
         argument(
-            "TABLE", "Globs of declared tables of one schema: name, schema.name or more.", complete_table
+            "TABLE",
+            "Globs of declared tables in one schema: name, schema.name or catalog.schema.name.",
+            complete_table,
         ),
     ],
     to: Annotated[
-        Path | None, value("--to", "FILE", "Write the contract there instead of to stdout: a new file.")
+        Path | None, value("--to", "FILE", "Write the contract to this new file instead of stdout.")
     ] = None,
     version: Annotated[
         str, value("--contract-version", "VERSION", "The version of the contract itself.")
@@ -46,7 +48,8 @@ def contract(
     project = load_project(conf_dir, environment, tables=tables)
     if not project.tables:
         raise InvalidCommandError(
-            f"{' '.join(tables)} names no tables", way_out="Name tables: a contract has nothing else."
+            f"{' '.join(tables)} names no tables",
+            way_out="Name tables, because a contract describes only tables.",
         )
     declared = {table.key: table for table in load_declared(project.settings).tables}
     chosen = [

@@ -35,22 +35,22 @@ def import_models(
         str | None,
         argument(
             "CATALOG[.SCHEMA[.TABLE]]",
-            "What to import. With --from, the catalog and the schema of names that lack them.",
+            "What to import. With --from, the default catalog and schema of names in the sources.",
         ),
     ] = None,
     to: Annotated[
-        Path | None, value("--to", "FILE|DIR", "Write the models there instead of to stdout: a new file.")
+        Path | None, value("--to", "FILE|DIR", "Write the models to this new file instead of stdout.")
     ] = None,
     per: Annotated[
         str | None,
-        value("--per", "table|schema", "Write a file for each, into the folder that --to names."),
+        value("--per", "table|schema", "Write one file for each into the folder of --to."),
     ] = None,
     exclude: Annotated[
         list[str] | None,
         value(
             "--exclude",
             "GLOB",
-            "Leave out what matches: schemas, tables, functions, policies, views. Repeatable.",
+            "Exclude matching schemas, tables, functions, policies and views. Repeatable.",
         ),
     ] = None,
     sources: Annotated[
@@ -58,7 +58,8 @@ def import_models(
         value(
             "--from",
             "FILE|DIR",
-            "Read no catalog but SQL scripts, data contracts (ODCS) or a dbt manifest.json. Repeatable, in order.",
+            "Read SQL scripts, data contracts (ODCS) or a dbt manifest.json instead of a catalog. Repeatable, "
+            "in order.",
         ),
     ] = None,
     given: Annotated[
@@ -71,10 +72,13 @@ def import_models(
         ),
     ] = None,
     checks: Annotated[
-        bool, flag("--checks", help="With --from: make CHECK constraints of quality rules that say the same.")
+        bool, flag("--checks", help="With --from: turn equivalent quality rules into CHECK constraints.")
     ] = False,
     output_format: Annotated[
-        str | None, value("--format", "yaml|python", "yaml by default, python for a .py file.")
+        str | None,
+        value(
+            "--format", "yaml|python", "The format of the models. Default: yaml, or python for a .py file."
+        ),
     ] = None,
 ) -> None:
     """Write models for tables that exist, or of files (--from). Planning them right away gives an empty plan.
@@ -87,7 +91,7 @@ def import_models(
     written, and the command exits with 5.
     """
     if per is not None and to is None:
-        raise typer.BadParameter("--per writes files into a folder: name it with --to DIR")
+        raise typer.BadParameter("--per writes files into a folder. Name it with --to DIR")
     if per is None and to is not None and to.is_dir():
         from delta_engine.errors import InvalidCommandError
 
@@ -97,7 +101,7 @@ def import_models(
     language = choice("--format", output_format or guessed, Language)
     if per is not None and language is Language.PYTHON:
         raise typer.BadParameter(
-            "--per writes YAML: models.python names one module after the other. Leave out --per for one Python file"
+            "--per writes YAML: models.python names one module after the other. Remove --per to write one Python file"
         )
     if sources:
         from delta_engine.cli.import_from import import_from
@@ -117,7 +121,7 @@ def import_models(
     if target is None:
         raise typer.BadParameter("name what to import: CATALOG, CATALOG.SCHEMA or CATALOG.SCHEMA.TABLE")
     if given or checks:
-        raise typer.BadParameter("--var and --checks are for the sources that --from names")
+        raise typer.BadParameter("--var and --checks need --from. Add --from, or remove them")
     if per is None or to is None:
         _import_to_file(ctx.obj, target, exclude or (), to, language)
         return

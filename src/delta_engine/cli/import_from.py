@@ -54,7 +54,7 @@ def import_from(
         files = write_models(
             models, settings, conf_dir, to, choice("--per", per, Per) if per else None, is_python=is_python
         )
-    unused = [f"--var {name} is no variable of the sources" for name in variables.unused]
+    unused = [f"--var {name} is not a variable of the sources" for name in variables.unused]
     print_left_out([*unused, *models.notes], models.refusals)
     print_declared(models.declared)
     if to is None:
@@ -82,7 +82,7 @@ def _home(target: str) -> tuple[str | None, str | None]:
         case [catalog, schema] if catalog and schema:
             return catalog, schema
     raise InvalidCommandError(
-        f"{target!r} is no place for names that lack theirs", way_out="Write catalog or catalog.schema."
+        f"{target!r} is not a catalog or a schema", way_out="Write catalog or catalog.schema."
     )
 
 

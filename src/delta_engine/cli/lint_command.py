@@ -39,14 +39,18 @@ def lint(
     ] = None,
     fail_on: Annotated[
         str | None,
-        value("--fail-on", "SEVERITY", "Exit with 2 from this severity on: error, warning or note."),
+        value(
+            "--fail-on",
+            "SEVERITY",
+            "Exit with 2 if a finding has this or a higher severity: error, warning or note.",
+        ),
     ] = None,
     recommended: Annotated[
-        bool, flag("--recommended", help="Judge by the recommended rules, whatever conf/lint.yml says.")
+        bool, flag("--recommended", help="Use the recommended rules instead of conf/lint.yml.")
     ] = False,
     rules: Annotated[bool, flag("--rules", help="List the house rules and their options, and stop.")] = False,
     full: Annotated[
-        bool, flag("--full", help="Show all findings of each rule; by default, the first ten.")
+        bool, flag("--full", help="Show all findings of each rule. Default: the first ten.")
     ] = False,
 ) -> None:
     """Check models against the house rules of conf/lint.yml. Needs no Spark and no network.

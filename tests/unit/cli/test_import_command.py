@@ -365,7 +365,7 @@ def test_an_interrupt_says_how_to_continue(workspace: Workspace, monkeypatch: py
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["dev", "--per", "table"], "--per writes files into a folder: name it with --to DIR"),
+        (["dev", "--per", "table"], "--per writes files into a folder. Name it with --to DIR"),
         (["dev", "--per", "column", "--to", "x"], "'column' is unknown. Use one of: table, schema"),
         (["dev", "--per", "table", "--to", "x", "--format", "python"], "--per writes YAML"),
         (["nowhere"], "nowhere has no Delta tables, or none that you may see"),

@@ -92,7 +92,7 @@ def test_variables_are_kept(scripts: Scripts) -> None:
     assert scripts.imports("--var", "cat=${catalog}", "--to", "conf/models/all.yml").code == 0
     assert scripts.project.run("validate").code == 0
     literal = scripts.imports("--var", "cat=other", "--format", "python", "--var", "region=eu")
-    assert "note: --var region is no variable of the sources" in literal.stderr
+    assert "note: --var region is not a variable of the sources" in literal.stderr
     assert literal.stdout.count('catalog_name="other"') == 3
     assert 'location="s3://${bucket}/t"' in literal.stdout
 
@@ -185,7 +185,7 @@ WRONG = {
     ("--from", "conf"): (3, "--from conf has no scripts (.sql, .ddl, .hql, .j2) and no data contracts"),
     ("--from", "ddl", "a.b.c"): (
         3,
-        "'a.b.c' is no place for names that lack theirs. Write catalog or catalog.schema",
+        "'a.b.c' is not a catalog or a schema. Write catalog or catalog.schema",
     ),
     ("--from", "ddl", "--var", "env"): (3, "--var env is not NAME=TEXT"),
     ("--from", "ddl", "--var", "a=${nope}"): (3, "variable 'nope'"),
@@ -193,7 +193,7 @@ WRONG = {
     ("--from", "ddl", "--per", "table"): (3, "--per writes files into a folder"),
     ("--from", "ddl", "--to", "conf"): (3, "conf is a folder. Add --per table or --per schema"),
     (): (3, "name what to import: CATALOG"),
-    ("dev", "--var", "a=b"): (3, "--var and --checks are for the sources that --from names"),
+    ("dev", "--var", "a=b"): (3, "--var and --checks need --from. Add --from, or remove them"),
 }
 
 
@@ -209,9 +209,7 @@ def test_unqualified_names_need_a_place(scripts: Scripts) -> None:
     scripts.write("CREATE TABLE t (a INT);")
     refused = scripts.imports()
     assert refused.code == 3
-    assert "t has no catalog. Name the place of such names behind the command" in " ".join(
-        refused.stderr.split()
-    )
+    assert "t has no catalog. Name the default catalog and schema" in " ".join(refused.stderr.split())
     assert "name: t" in scripts.imports("dev.silver").stdout
 
 

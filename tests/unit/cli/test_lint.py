@@ -153,7 +153,7 @@ def test_a_project_adds_its_own_rules(project: Project) -> None:
         ),
         ("rules: {MoneyTypes: {name: x}}\n", "unknown key 'name'"),
         ("rules: {MoneyTypes: fatal}\n", "'fatal' is not one of: on, off, error, warning, note"),
-        ("rules: {TableNames: {pattern: '('}}\n", "'(' is no regular expression"),
+        ("rules: {TableNames: {pattern: '('}}\n", "'(' is not a regular expression"),
         ("[1]\n", "house rules are a mapping"),
         ("suppressions: [{rules: [X], on: ['*'], reason: r, expires: 2999-01-01}]\n", "unknown rule 'X'"),
         ("suppressions: [{rules: [Owners], on: ['*'], reason: ' ', expires: 2999-01-01}]\n", "reason"),
@@ -168,7 +168,7 @@ def test_a_project_adds_its_own_rules(project: Project) -> None:
         ("own_rules: 5\n", "own_rules: expected a list, got an integer"),
         ("rules: {TableNames: {in_schemas: {silver: 5}}}\n", "expected a string, got an integer"),
         ("own_rules: ['models.yml:X']\n", "models.yml"),
-        ("own_rules: ['pathlib:Path']\n", "is no house rule"),
+        ("own_rules: ['pathlib:Path']\n", "is not a house rule"),
     ],
 )
 def test_wrong_house_rules_are_refused_with_their_line(project: Project, rules: str, message: str) -> None:

@@ -152,7 +152,7 @@ def _with_changed_column(table: Table, reader: Reader) -> Any:
         table, path = with_column_renamed(table, path, column.name), [*path[:-1], column.name]
         facts = {"data_type": column.data_type} | ({"comment": column.comment} if column.comment else {})
     if len(path) > 1 and not facts.keys() <= {"data_type", "comment", "is_nullable"}:
-        raise NotReadError(f"the field {'.'.join(path)} takes TYPE, COMMENT and NOT NULL only")
+        raise NotReadError(f"the field {'.'.join(path)} accepts only TYPE, COMMENT and NOT NULL")
     return with_part(table, path, lambda part: replace(part, **facts))
 
 

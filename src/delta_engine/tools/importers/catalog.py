@@ -83,7 +83,7 @@ class Catalog:
         home = (self.catalog, self.schema)[: length - len(parts)]
         if None in home:
             lacks = "catalog" if self.catalog is None else "schema"
-            fix = "Name the place of such names behind the command, as in: import CATALOG.SCHEMA --from DIR."
+            fix = "Name the default catalog and schema, as in: import CATALOG.SCHEMA --from DIR."
             raise NotReadError(f"{'.'.join(parts)} has no {lacks}", fix)
         return tuple(part for part in (*home, *parts) if part is not None)
 
@@ -102,7 +102,7 @@ class Catalog:
         if slot.startswith("schema "):
             return Schema(*self.whole_name(parts, 2), declared_at=place)
         raise NotReadError(
-            f"no statement before it creates {slot}", "Import it from the catalog: leave out --from."
+            f"no statement before it creates {slot}", "Import it from the catalog, without --from."
         )
 
     def find_column(self, parts: Sequence[str], place: SourceLocation) -> tuple[Any, Sequence[str]]:
@@ -175,7 +175,7 @@ def with_keys(table: Table, keys: Iterable[Key], catalog: Catalog) -> Table:
         match key:
             case PrimaryKey():
                 if table.primary_key is not None:
-                    raise NotReadError("a table has one primary key", "Remove the other.")
+                    raise NotReadError("a table has one primary key", "Remove the other key.")
                 table = replace(table, primary_key=key)
             case ForeignKey():
                 referenced = QualifiedName(*catalog.whole_name(key.references.split(".")))
@@ -241,7 +241,7 @@ def moved(columns: Iterable[Column], column: Column, after: str | None) -> tuple
     rest = [own for own in columns if own.key != column.key]
     keys = [own.key for own in rest]
     if after is not None and after.lower() not in keys:
-        raise NotReadError(f"there is no column {after} to stand after")
+        raise NotReadError(f"there is no column {after} to place it after")
     place = 0 if after is None else keys.index(after.lower()) + 1
     return (*rest[:place], column, *rest[place:])
 

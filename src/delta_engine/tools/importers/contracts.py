@@ -159,8 +159,8 @@ def _relationship(
     names = [table.table_name, *key.columns, *columns]
     if referenced is None or not is_near or not columns or not all(map(_PLAIN, [*names, referenced.table])):
         notes.append(
-            f"left out: the foreign key of {table.qualified_name} to {key.references}: a contract references "
-            "plain names of its own schema"
+            f"left out: the foreign key of {table.qualified_name} to {key.references}: a contract can only "
+            "reference plain names in its own schema"
         )
         return None
     return odcs.Relationship(

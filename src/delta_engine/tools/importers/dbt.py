@@ -92,11 +92,11 @@ def read_manifest(text: str, file: str) -> Source:
     try:
         manifest = msgspec.json.decode(text, type=_Manifest)
     except msgspec.DecodeError as error:
-        raise ConfigError(f"it is no manifest of dbt: {_reason(error)}", location=place) from None
+        raise ConfigError(f"it is not a manifest of dbt: {_reason(error)}", location=place) from None
     version = _VERSION.search(str(manifest.metadata.get("dbt_schema_version")))
     if version is None:
         fix = "Name manifest.json, which `dbt parse` writes to the folder target."
-        raise ConfigError("it is no manifest of dbt", location=place, way_out=fix)
+        raise ConfigError("it is not a manifest of dbt", location=place, way_out=fix)
     if not _FIRST <= (number := int(version[1])) <= _LAST:
         other = "dbt 1.6 or later" if number < _FIRST else "an earlier dbt"
         raise ConfigError(
@@ -130,7 +130,7 @@ def _reason(error: Exception) -> str:
 def _table(node: _Node, place: SourceLocation) -> Table:
     config = node.config or {}
     if not node.is_source and config.get("materialized") not in _TABLES:
-        raise ValueError(f"it is a {config.get('materialized')}, and models of tables alone are read")
+        raise ValueError(f"it is a {config.get('materialized')}, but the import reads only models of tables")
     if not node.database or not node.schema:
         raise ValueError("it has no catalog or schema")
     constraints = [*_constraints(node)]

@@ -39,7 +39,7 @@ _INTEGERS: Final = {
 }
 _TABLES: Final = (None, "table", "managed table", "external table")
 _NAME_OF_CHECK: Final = re.compile(r"\W+", re.ASCII)
-_ELSEWHERE: Final = "Name the place behind the command, as in: import CATALOG.SCHEMA --from FILE."
+_ELSEWHERE: Final = "Name the catalog and the schema, as in: import CATALOG.SCHEMA --from FILE."
 
 
 class _Part(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -164,7 +164,7 @@ def _refuse_other_versions(document: Document) -> None:
             "Export it as ODCS with its own tools, and import the result.",
         )
     if keys.get("kind") != "DataContract":
-        raise document.error((), "it is no data contract: kind is not DataContract")
+        raise document.error((), "it is not a data contract: kind is not DataContract")
     if (version := keys.get("apiVersion")) is None:
         raise document.error(
             (), "apiVersion is missing", f"Add the version of the standard, as in: apiVersion: {SUPPORTED}1.0"
@@ -212,7 +212,7 @@ class _Reader:
         """Take an object of the contract."""
         path = ("schema", number)
         if (item.physical_type or "table").lower() not in _TABLES:
-            reason = f"{item.name} is a {item.physical_type}, and contracts of tables alone are read"
+            reason = f"{item.name} is a {item.physical_type}, but the import reads only contracts of tables"
             self.refusals.append(self._document.error(path, reason))
             return
         try:
@@ -308,7 +308,7 @@ class _Reader:
         steps = reference.lstrip("/").split("/")
         by_id = len(steps) == 4
         if not by_id and ("/" in reference or reference.count(".") != 1):
-            raise ValueError(f"{reference} is no column of this contract")
+            raise ValueError(f"{reference} is not a column of this contract")
         table, column = (steps[1], steps[3]) if by_id else reference.split(".")
         for item in objects:
             if table == (item.id if by_id else item.name):

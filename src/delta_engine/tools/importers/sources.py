@@ -68,7 +68,7 @@ def _added(models: Iterable[Securable], catalog: Catalog) -> Iterator[RefusedErr
         try:
             catalog.add(model, replaces=False, keeps=False)
         except NotReadError as error:
-            yield ConfigError(str(error), location=model.declared_at, way_out="Leave one of the two out.")
+            yield ConfigError(str(error), location=model.declared_at, way_out="Remove one of them.")
 
 
 def _files(path: Path) -> Iterator[Path]:

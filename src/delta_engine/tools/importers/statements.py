@@ -31,7 +31,7 @@ _OF_THE_SESSION: Final = ("temporary", "temp", "global temporary", "widget")
 _DEFAULT_SCHEMA: Final = "default"
 _LONGEST_SHOWN: Final = 60
 _BY_HAND: Final = "Declare it in the model by hand, if the model needs it."
-_FROM_A_QUERY: Final = "Run it, and import the table from the catalog: leave out --from."
+_FROM_A_QUERY: Final = "Run it, and import the table from the catalog, without --from."
 
 
 def apply(statement: Statement, catalog: Catalog) -> Iterator[RefusedError]:
@@ -92,7 +92,7 @@ def _leave_out(reader: Reader, catalog: Catalog, before: Catalog) -> None:
 def _apply(reader: Reader, catalog: Catalog) -> None:
     phrase = reader.take(*_STATEMENTS)
     if not phrase:
-        raise NotReadError("the engine reads no such statement")
+        raise NotReadError("the import does not read this kind of statement")
     _STATEMENTS[phrase](reader, catalog)
     if not reader.is_at_end:
         reader.refuse()
@@ -142,7 +142,7 @@ def _table(reader: Reader, catalog: Catalog, name: Sequence[str]) -> Table:
 
 def _format(reader: Reader) -> None:
     if (name := reader.identifier()).lower() != "delta":
-        raise NotReadError(f"it is stored as {name}, and the engine manages Delta tables")
+        raise NotReadError(f"it is stored as {name}, but the engine manages only Delta tables")
 
 
 def _partitions(columns: list[Column], reader: Reader) -> list[str]:

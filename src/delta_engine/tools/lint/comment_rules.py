@@ -29,8 +29,8 @@ class TableComments(RuleOfKind[Securable]):
         if not comment.strip() and self.minimum_length:
             yield finding(model, "it has no comment", "Declare `comment`.", column)
         elif len(comment.strip()) < self.minimum_length:
-            message = f"its comment has less than {self.minimum_length} characters"
-            yield finding(model, message, "Say what a stranger needs to know.", column)
+            message = f"its comment has fewer than {self.minimum_length} characters"
+            yield finding(model, message, "Describe what a new reader needs to know.", column)
 
 
 class ViewComments(TableComments):
@@ -77,5 +77,5 @@ class Owners(RuleOfKind[Table | View | Schema]):
         if not model.owner:
             yield finding(model, "it has no declared owner", "Declare `owner`, a group.")
         elif not any(matches_glob(model.owner, glob) for glob in self.allowed):
-            fix = f"Declare one of {', '.join(self.allowed)}."
+            fix = f"Use one of: {', '.join(self.allowed)}."
             yield finding(model, f"{model.owner!r} may not own it", fix)

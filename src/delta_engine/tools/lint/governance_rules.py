@@ -46,7 +46,7 @@ class TagValues(RuleOfKind[Securable]):
             declared = getattr(model if column is None else column, "tags", {})
             for tag, value in declared.items():
                 if tag in self.tags and value not in self.tags[tag]:
-                    fix = f"Choose one of {', '.join(self.tags[tag])}."
+                    fix = f"Use one of: {', '.join(self.tags[tag])}."
                     yield finding(model, f"its tag {tag} is {value!r}", fix, column)
 
 
@@ -67,7 +67,7 @@ class PersonalGrants(RuleOfKind[Securable]):
         for principal in getattr(model, "grants", {}):
             is_person = any(matches_glob(principal, glob) for glob in self.people)
             if is_person and not any(matches_glob(principal, glob) for glob in self.except_people):
-                yield finding(model, f"{principal} has rights as a person", "Grant it to a group.")
+                yield finding(model, f"{principal} has rights as a single user", "Grant it to a group.")
 
 
 class Determinism(RuleOfKind[Function]):
@@ -77,7 +77,9 @@ class Determinism(RuleOfKind[Function]):
 
     def _judge(self, model: Function) -> Iterator[Finding]:
         if model.is_deterministic is None:
-            yield finding(model, "it does not say whether it is deterministic", "Declare `deterministic`.")
+            yield finding(
+                model, "it does not declare whether it is deterministic", "Declare `deterministic`."
+            )
 
 
 class ViewStars(RuleOfKind[View]):
@@ -101,5 +103,7 @@ class SharedViews(RuleOfKind[View]):
     def _judge(self, model: View) -> Iterator[Finding]:
         if model.grants and not model.columns:
             yield finding(
-                model, "others may read it, and its columns are not documented", "Declare `columns`."
+                model,
+                "other principals may read it, but its columns are not documented",
+                "Declare `columns`.",
             )

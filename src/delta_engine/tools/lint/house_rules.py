@@ -64,7 +64,7 @@ def house_rules_of(document: Document, project_dir: Path) -> HouseRules:
         place = ("suppressions", position)
         if not suppression.reason.strip():
             raise document.error(
-                (*place, "reason"), "the reason is empty", "Say why the findings are accepted."
+                (*place, "reason"), "the reason is empty", "Write why the findings are accepted."
             )
         for name in suppression.rules:
             if name not in rules:
@@ -95,7 +95,7 @@ def _own_rules(document: Document, content: LintDocument, project_dir: Path) -> 
         def checked(rule: object, place: tuple[str | int, ...] = place) -> type[HouseRule]:
             if not (inspect.isclass(rule) and issubclass(rule, HouseRule)):
                 fix = "Write a class that inherits `HouseRule` of delta_engine.tools.lint.rule."
-                raise document.error(place, f"{rule!r} is no house rule", fix)
+                raise document.error(place, f"{rule!r} is not a house rule", fix)
             return rule
 
         rule = load_reference(

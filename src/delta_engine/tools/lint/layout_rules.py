@@ -22,8 +22,8 @@ _FINE_TYPES: Final = ("timestamp", "timestamp_ntz", "double", "float", "decimal"
 """Types of so many values that a folder for each is too many."""
 
 _DEPRECATED_PROPERTIES: Final[Mapping[str, str]] = {
-    "delta.minreaderversion": "features are named one by one: delta.feature.NAME = supported",
-    "delta.minwriterversion": "features are named one by one: delta.feature.NAME = supported",
+    "delta.minreaderversion": "name each feature: delta.feature.NAME = supported",
+    "delta.minwriterversion": "name each feature: delta.feature.NAME = supported",
     "delta.compatibility.symlinkformatmanifest.enabled": "engines read Delta itself today",
 }
 
@@ -71,9 +71,7 @@ class ForeignKeys(HouseRule):
             for column in table.columns:
                 parent = self._parent(table, column.key, parents)
                 if parent is not None and parent is not table and column.key not in referencing:
-                    message = (
-                        f"its name is that of the key of {parent.qualified_name}, and it references nothing"
-                    )
+                    message = f"it has the name of the key of {parent.qualified_name}, but references nothing"
                     yield finding(table, message, "Declare the foreign key.", column)
 
     def _parent(self, table: Table, column: str, parents: Mapping[str, Table]) -> Table | None:
@@ -108,7 +106,7 @@ class Partitions(RuleOfKind[Table]):
                 continue
             data_type = re.split(r"[(<]", shown_type(column.data_type))[0]
             if data_type in _FINE_TYPES or column.key in key:
-                message = "a partition of it has a folder for each of very many values"
+                message = "a partition column of this kind creates very many folders"
                 yield finding(model, message, "Cluster by it instead: `cluster_by`.", column)
 
 
@@ -123,7 +121,9 @@ class ClusteringColumns(RuleOfKind[Table]):
         late = {column.key: column for column in model.columns[_LEADING:]}
         for name in model.cluster_by:
             if column := late.get(name.partition(".")[0].lower()):
-                message = f"it is a clustering column after the first {_LEADING}, which alone have statistics"
+                message = (
+                    f"it is a clustering column after the first {_LEADING}, and only these have statistics"
+                )
                 yield finding(
                     model, message, "Declare it earlier, or set `delta.dataSkippingStatsColumns`.", column
                 )

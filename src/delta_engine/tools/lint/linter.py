@@ -77,7 +77,7 @@ def _findings(models: Sequence[Securable], rules: Sequence[HouseRule]) -> Iterat
             broken = [_found(finding, name, rule.severity) for finding in rule.check(judged)]
         except Exception as failure:
             reason = f"the house rule {name} failed: {type(failure).__name__}: {failure}"
-            raise ConfigError(reason, way_out="Mend it, or switch it off in `rules`.") from failure
+            raise ConfigError(reason, way_out="Correct the rule, or switch it off in `rules`.") from failure
         yield from broken
 
 

@@ -99,12 +99,12 @@ def finding(model: Securable, message: str, fix: str, column: AnyColumn | str | 
 
 
 def refuse_other_patterns(patterns: Iterable[str]) -> None:
-    """Raise a ValueError for a pattern that is no regular expression."""
+    """Raise a ValueError for a pattern that is not a regular expression."""
     for pattern in patterns:
         try:
             re.compile(pattern)
         except re.error as invalid:
-            raise ValueError(f"{pattern!r} is no regular expression: {invalid}") from None
+            raise ValueError(f"{pattern!r} is not a regular expression: {invalid}") from None
 
 
 def columns_of(model: Securable) -> tuple[Column | ViewColumn, ...]:

@@ -97,7 +97,7 @@ class SameTypes(HouseRule):
             if column.data_type != usual and column.key not in excepted:
                 own, text = shown_type(column.data_type), shown_type(usual)
                 message = f"it has the type {own}, and {text} in {counts[usual]} tables"
-                yield finding(table, message, f"Declare `{text}`, or except the name.", column)
+                yield finding(table, message, f"Declare `{text}`, or exclude the name.", column)
 
 
 def _names(data_type: DataType) -> set[str]:

@@ -148,7 +148,7 @@ def _of_changes(plan: TablePlan) -> Iterator[str]:
     order = [*dict.fromkeys([*_WORK.values(), _OTHER])]
     parts = [f"{verb} {counted(work[verb, noun], noun)}" for verb, noun in order if work[verb, noun]]
     names = _enumerated([_whole(align) for align in plan.alignments])
-    yield f"Changes {names}: {joined(parts)}." if parts else f"Goes on with conversions in {names}."
+    yield f"Changes {names}: {joined(parts)}." if parts else f"Continues conversions in {names}."
 
 
 def _noticed(plan: TablePlan, chooses: _Chooses, others: Iterable[str] = ()) -> str:
@@ -195,7 +195,9 @@ def _undo(plan: TablePlan) -> str:
     by_statements = undone.pop(Reversal.STATEMENTS.value, [])
     limits = [f"{how}: {_enumerated([*dict.fromkeys(texts)], joint=', ')}" for how, texts in undone.items()]
     if by_statements:
-        limits.append(f"{command('undo')} takes {'the rest' if limits else 'everything'} back by statements")
+        limits.append(
+            f"{command('undo')} takes {'the rest' if limits else 'everything'} back with statements"
+        )
     return "; ".join(limits)
 
 

@@ -106,7 +106,7 @@ def test_a_source_with_columns_is_a_whole_table(tmp_path: Path) -> None:
 
 LEFT_OUT = {
     "a: column id has no data_type": node("a", columns={"id": {"name": "id"}}),
-    "a: it is a view, and models of tables alone are read": node(
+    "a: it is a view, but the import reads only models of tables": node(
         "a", config={**ENFORCED, "materialized": "view"}
     ),
     "a: it has no catalog or schema": node("a", database=None),
@@ -132,7 +132,7 @@ def test_what_is_left_out(message: str, tmp_path: Path) -> None:
         (13, "it is a manifest of version 13, and versions 10 to 12 are read. Write it with an earlier dbt"),
         (
             "none",
-            "it is no manifest of dbt. Name manifest.json, which `dbt parse` writes to the folder target",
+            "it is not a manifest of dbt. Name manifest.json, which `dbt parse` writes to the folder target",
         ),
     ],
 )
@@ -146,4 +146,4 @@ def test_other_json_is_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "manifest.json"
     file.write_text(text)
     (refusal,) = read_source([file], Wanted(), Variables({}, {})).refusals
-    assert str(refusal).startswith(f"{file}: it is no manifest of dbt")
+    assert str(refusal).startswith(f"{file}: it is not a manifest of dbt")

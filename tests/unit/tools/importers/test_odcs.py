@@ -198,7 +198,8 @@ def test_foreign_keys_to_other_schemas_are_named(tmp_path: Path) -> None:
     text, notes = contract_text([table], {}, "dev", "1.0.0")
     assert "relationships" not in text
     assert notes == [
-        "left out: the foreign key of dev.shop.t to crm.customers: a contract references plain names of its own schema"
+        "left out: the foreign key of dev.shop.t to crm.customers: a contract can only reference plain names in "
+        "its own schema"
     ]
 
 
@@ -208,7 +209,7 @@ REFUSED = {
     "kind: DataContract\n": "1: apiVersion is missing. Add the version of the standard, as in: apiVersion: v3.1.0",
     "apiVersion: 3.1.0\nkind: DataContract\n": "1: apiVersion 3.1.0 lacks its v. Write it as the standard does: v3.1.0",
     "dataContractSpecification: 1.1.0\nid: x\n": "it follows the Data Contract Specification, not the Open Data",
-    "- 1\n": "it is no data contract: kind is not DataContract",
+    "- 1\n": "it is not a data contract: kind is not DataContract",
     HEAD.replace("dev", "stage")
     + "  - {name: t}\n": "none of its servers (production, stage) is that of dev",
     "apiVersion: v3.0.2\nkind: DataContract\nschema: [{name: t}]\n": "no server has a catalog and a schema",
@@ -220,10 +221,11 @@ REFUSED = {
     HEAD + "  - {name: t, properties: [{name: a, physicalType: NUMBER(5)}]}": "Did you mean 'decimal(5)'?",
     HEAD + "  - {name: t, properties: [{name: a, logicalType: time}]}": "type 'time' cannot be used",
     HEAD + "  - {name: t, properties: [{logicalType: date}]}": "t: one of its parts has no name",
-    HEAD + "  - {name: t, physicalType: topic}": "t is a topic, and contracts of tables alone are read",
+    HEAD
+    + "  - {name: t, physicalType: topic}": "t is a topic, but the import reads only contracts of tables",
     HEAD
     + "  - {name: t, properties: [{name: a, logicalType: date, relationships: [{to: 'x.yaml#/schema/a'}]}]}": (
-        "t: x.yaml#/schema/a is no column of this contract"
+        "t: x.yaml#/schema/a is not a column of this contract"
     ),
     HEAD + "  - {name: t, properties: [{name: a, logicalType: date}]}\n" * 2: "dev.shop.t exists already",
 }

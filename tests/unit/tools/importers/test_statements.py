@@ -331,7 +331,7 @@ $$; CREATE TEMPORARY VIEW tmp AS SELECT 1; DROP VIEW IF EXISTS none; DROP FUNCTI
 
 LEFT_OUT = {
     "\n\nCREATE TABLE t AS SELECT 1 AS a": "1.sql:3: CREATE TABLE t AS SELECT 1 AS a: its columns follow from a",
-    "CREATE TABLE t (a INT) USING parquet": "it is stored as parquet, and the engine manages Delta tables",
+    "CREATE TABLE t (a INT) USING parquet": "it is stored as parquet, but the engine manages only Delta tables",
     "CREATE TABLE t (a INT AUTO_INCREMENT)": "but got AUTO_INCREMENT. Write it as Databricks has it, or remove it: no",
     "CREATE TABLE [dbo].[t] (a INT)": "expected a name but got [",
     "CREATE TABLE t (a NUMBER(10, 2))": "column a: type 'NUMBER(10, 2)' cannot be used: Spark has no type 'number'",
@@ -349,7 +349,7 @@ LEFT_OUT = {
     "CREATE FUNCTION f() RETURNS TABLE (a INT) RETURN SELECT 1": "it is a table function",
     "CREATE VIEW v AS SELECT FROM WHERE": "sqlglot does not read its query",
     "CREATE VIEW v AS SELECT * FROM delta.`s3://a/b`": "its query reads files: s3://a/b. Declare a table of them",
-    "RESTORE TABLE t TO VERSION AS OF 1": "the engine reads no such statement",
+    "RESTORE TABLE t TO VERSION AS OF 1": "the import does not read this kind of statement",
     "-- COMMAND ----------\n-- MAGIC %python\n-- MAGIC spark.sql('DROP TABLE t')": (
         "1.sql:2: %python: a cell of another language, %python, is not read"
     ),

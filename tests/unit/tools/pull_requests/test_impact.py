@@ -101,7 +101,7 @@ def test_a_comment_alone_concerns_no_one() -> None:
     plan = TablePlan((AlignTable(ORDERS, (SetTableComment("a", "b"),)),))
     assert in_words(plan) == "Changes table `dev.silver.orders`: changes 1 comment."
     assert dict(impact(plan, 1)) == {
-        "Undo": "`delta-engine -e ENV undo` takes everything back by statements",
+        "Undo": "`delta-engine -e ENV undo` takes everything back with statements",
         "Cost": "1 statement",
     }
 
