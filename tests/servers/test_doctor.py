@@ -304,7 +304,7 @@ def test_no_login(project: Project, old: str, new: str, message: str) -> None:
     assert examined.code == 3
     assert message in examined.found("login")[0]
     for topic in ("platform", "catalogs", "plan", "rights"):
-        assert examined.found(topic) == ["not checked: there is no login"]
+        assert examined.found(topic) == ["not checked: no login"]
     assert len(examined.found("packages")) > 5
     assert not any("GRANT" in way_out for _, way_out in examined.not_ok().values())
 
