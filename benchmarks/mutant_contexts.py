@@ -85,9 +85,7 @@ def record_contexts(work: Work, modules: Sequence[str], folders: Sequence[str]) 
     """Note which tests of each file run which places of modules, unless that is noted of the same text of the file."""
     noted = {(line["file"], line["digest"]): {*line["modules"]} for line in lines_in(work.contexts)}
     files = [
-        file.relative_to(work.copy).as_posix()
-        for folder in folders
-        for file in sorted((work.copy / folder).rglob("test_*.py"))
+        file.relative_to(work.copy).as_posix() for place in folders for file in _files(work.copy / place)
     ]
     digests = {file: hashlib.sha256((work.copy / file).read_bytes()).hexdigest()[:16] for file in files}
     missing = [file for file in files if not noted.get((file, digests[file]), set()) >= {*modules}]
@@ -104,6 +102,10 @@ def record_contexts(work: Work, modules: Sequence[str], folders: Sequence[str]) 
         failed = sum(record["failed"] for record in records.values())
         count = sum(len(record["tests"]) for record in records.values())
         print(f"{place + len(chosen)} of {len(missing)} files: {count} tests, {failed} failed", flush=True)
+
+
+def _files(place: Path) -> list[Path]:
+    return [place] if place.is_file() else sorted(place.rglob("test_*.py"))
 
 
 def record(listed: Path) -> int:

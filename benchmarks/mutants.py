@@ -227,7 +227,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=500, help="how many stories are played with each")
     parser.add_argument("--again", action="store_true", help="try the mutants again that survived")
     parser.add_argument("--table", action="store_true", help="print the results there are, and try nothing")
-    parser.add_argument("--in", dest="folders", nargs="+", default=TESTS, help="the folders of the tests")
+    parser.add_argument(
+        "--in",
+        dest="folders",
+        nargs="+",
+        default=TESTS,
+        help="the folders or files of the tests (default: all)",
+    )
     parser.add_argument("--record", type=Path, metavar="FILE", help=argparse.SUPPRESS)
     parser.add_argument("--tests", type=Path, metavar="FILE", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

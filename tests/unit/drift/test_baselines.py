@@ -156,6 +156,15 @@ def test_an_order_of_columns_that_is_kept_is_listed(project: CatalogProject) -> 
     assert "left_alone" not in project.plan()
 
 
+def test_a_model_that_does_not_manage_columns_has_no_order_of_columns(project: CatalogProject) -> None:
+    project.by_hand(f"CREATE TABLE {TABLE} (`a` INT, `id` BIGINT) USING DELTA")
+    columns = "columns: [{name: id, type: bigint, comment: Key}, {name: a, type: int}]"
+    project.declare(f"name: orders, manages: [comments], {columns}")
+    assert project.plan().get("left_alone", []) == []
+    project.sync()
+    assert project.drift() == {}
+
+
 def test_what_the_engine_or_the_platform_sets_is_not_listed_as_unmanaged(project: CatalogProject) -> None:
     project.declare("name: orders, columns: [{name: id, type: int}, {name: old, type: int}]")
     project.sync()
