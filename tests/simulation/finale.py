@@ -8,8 +8,11 @@ from typing import Final
 
 from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy
 from delta_engine.cli.terminal import ExitCode
+from delta_engine.errors import RefusedError
+from delta_engine.models import QualifiedName
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.ownership.recorded import is_of_table
+from delta_engine.sql.text import sql_name
 from tests.cases.ownership_ledger import Parts, is_inside, parts_of
 from tests.simulation.scenarios import ByHand, Command, Edit, Verb
 from tests.simulation.teams import Team
@@ -20,6 +23,9 @@ _MOST_SYNCS = 2
 
 _BY_HAND: Final = re.compile(r"by hand: (ALTER TABLE \S+ DROP CONSTRAINT `[^`]+`)")
 """What a refusal tells the user to run."""
+
+_BOTH_EXIST: Final = re.compile(r"it is renamed from (\S+), and both tables exist")
+"""Refuses a rename whose old table an older checkout created again. The user drops the table that this names."""
 
 
 def play_finale(world: World) -> None:
@@ -56,7 +62,9 @@ def _converge(world: World, team: Team) -> None:
                 parts and "column x" not in parts
             ):  # a column that comes back has no values, so it takes NULL
                 world.commit(team, _NAME, Edit(name, "required", False))
-        for sql in _BY_HAND.findall(_left_to_do(world, team)):
+        refusals = _left_to_do(world, team)
+        old_tables = map(sql_name, map(QualifiedName.of_key, _BOTH_EXIST.findall(refusals)))
+        for sql in (*_BY_HAND.findall(refusals), *(f"DROP TABLE {name}" for name in old_tables)):
             world.run_by_hand(sql, "as the refusal says")
     codes: list[ExitCode | None] = []
     for _ in range(_MOST_SYNCS):
@@ -149,7 +157,10 @@ def _ran(world: World, team: Team, verb: Verb, *edits: Edit) -> ExitCode | None:
 def _left_to_do(world: World, team: Team) -> str:
     """Return what a plan would still do or refuse; empty for nothing."""
     process = world.started(team, _NAME, Command(Verb.PLAN, has_consent=True))
-    planned = plan_unlocked(world.environment(process), process.declared, allow_cached=False)
+    try:
+        planned = plan_unlocked(world.environment(process), process.declared, allow_cached=False)
+    except RefusedError as refusal:
+        return str(refusal)
     refusals = " | ".join(map(str, planned.refusals))
     return refusals or ", ".join(
         statement.sql for step in planned.compiled.steps for statement in step.statements
