@@ -15,6 +15,7 @@ import msgspec
 from delta_engine.config.shapes import problem_of
 from delta_engine.errors import ConfigError, RefusedError, SourceLocation
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Part, PrimaryKey, Table
+from delta_engine.models.open_struct import Struct
 from delta_engine.telemetry.visible import counted
 from delta_engine.tools.importers.declared import Source
 
@@ -25,7 +26,7 @@ _BESIDE_DBT: Final = frozenset({Part.COMMENTS, Part.TAGS, Part.GRANTS})
 _PRIVILEGES: Final = re.compile(r"[ _]+")
 
 
-class _Constraint(msgspec.Struct):
+class _Constraint(Struct, frozen=True, kw_only=True):
     type: str
     name: str | None = None
     columns: list[str] | None = None
@@ -166,7 +167,7 @@ def _constraints(node: _Node) -> Iterator[_Constraint]:
     yield from node.constraints or ()
     for column in (node.columns or {}).values():
         for own in column.constraints or ():
-            yield msgspec.structs.replace(own, columns=own.columns or [column.name])
+            yield own.with_values(columns=own.columns or [column.name])
 
 
 def _column(column: _Column, required: Set[str], place: SourceLocation) -> Column:
