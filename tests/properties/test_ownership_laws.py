@@ -6,6 +6,7 @@ from dataclasses import replace
 from hypothesis import given
 
 from delta_engine.actions.policy import Ownership, Policy
+from delta_engine.aspects.aspect import EntryChange
 from delta_engine.aspects.tags import UnsetColumnTags
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.models import Column, Table
@@ -133,4 +134,4 @@ def test_what_was_applied_goes_along_with_a_rename_that_is_done_already() -> Non
     model = Table("dev", "silver", "orders", [Column("new", "int", renamed_from="old")])
     state = TableState(columns=(Column("new", "int", tags={"pii": "yes", "theirs": "x"}),))
     (align,) = TablePlanner().plan([model], orders_in(state), records_of([former])).align_tables
-    assert align.actions == (UnsetColumnTags("new", (("pii", "yes"),)),)
+    assert align.actions == (UnsetColumnTags("new", (EntryChange("pii", None, "yes"),)),)

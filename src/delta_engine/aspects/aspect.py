@@ -37,7 +37,6 @@ from delta_engine.state.states import SchemaState, SecurableState, TableState
 _T = TypeVar("_T")
 _Desired = TypeVar("_Desired")
 _Observed = TypeVar("_Observed")
-_Entry = TypeVar("_Entry")
 _Model = DefaultTypeVar("_Model", bound=Securable, default=Table)
 _State = DefaultTypeVar("_State", bound=SecurableState, default=TableState)
 
@@ -139,10 +138,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class EntryChange:
-    """One tag or property, both sides. None marks an absent key."""
+    """One tag or property, both sides. None marks a side without it."""
 
     key: str
-    desired: str
+    desired: str | None
     observed: str | None
 
     def __post_init__(self) -> None:
@@ -150,19 +149,28 @@ class EntryChange:
             raise ValueError(f"{self.key} already has this value")
 
 
-def explain_entries(what: str, entries: Iterable[EntryChange | tuple[str, str]]) -> Iterator[Change]:
-    """Yield a line per tag or property; a removed one is a pair of key and observed value."""
+def explain_entries(what: str, entries: Iterable[EntryChange]) -> Iterator[Change]:
+    """Yield a line per tag or property."""
     for entry in entries:
-        if isinstance(entry, EntryChange):
-            observed = None if entry.observed is None else repr(entry.observed)
-            yield Change(f"{what} {entry.key}", observed, repr(entry.desired))
-        else:
-            yield Change(f"{what} {entry[0]}", observed=repr(entry[1]))
+        observed, desired = (
+            None if value is None else repr(value) for value in (entry.observed, entry.desired)
+        )
+        yield Change(f"{what} {entry.key}", observed, desired)
 
 
-def entry_keys(entries: Iterable[EntryChange | tuple[str, str]]) -> list[str]:
-    """Return the keys of changed and removed entries."""
-    return [entry.key if isinstance(entry, EntryChange) else entry[0] for entry in entries]
+def entry_keys(entries: Iterable[EntryChange]) -> list[str]:
+    """Return the keys of entries."""
+    return [entry.key for entry in entries]
+
+
+def desired_values(entries: Iterable[EntryChange]) -> dict[str, str]:
+    """Return the desired values of entries that are not removed, by key."""
+    return {entry.key: entry.desired for entry in entries if entry.desired is not None}
+
+
+def removed_entries(values: Iterable[tuple[str, str]]) -> tuple[EntryChange, ...]:
+    """Return the removals of entries, in the order of their keys and values."""
+    return tuple(EntryChange(key, None, value) for key, value in values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,10 +217,10 @@ SchemaAspect: TypeAlias = Aspect[SomeAction, Schema, SchemaState]
 
 
 @dataclass(frozen=True, slots=True)
-class EntriesAction(Action, Generic[_Entry]):
+class EntriesAction(Action):
     """An action on entries of a mapping, such as tags, at least one, sorted by key."""
 
-    entries: tuple[_Entry, ...]
+    entries: tuple[EntryChange, ...]
 
     def __post_init__(self) -> None:
         if not self.entries:

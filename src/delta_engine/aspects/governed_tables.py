@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from delta_engine.actions import Action, Align, AlignTable, Create, Drop, SecurableChange, TablePlan
-from delta_engine.aspects.aspect import entry_keys
+from delta_engine.aspects.aspect import desired_values, entry_keys
 from delta_engine.aspects.column_masks import DropColumnMask, SetColumnMask
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
@@ -301,7 +301,7 @@ def _changed_tags(tags: Tags, align: Align[Any]) -> Tags:
 
 def _with_change(tags: Tags, action: TableTags | ColumnTags) -> Tags:
     if isinstance(action, SetTableTags | SetColumnTags):
-        return {**tags, **{tag.key: tag.desired for tag in action.entries}}
+        return {**tags, **desired_values(action.entries)}
     gone = entry_keys(action.entries)
     return {key: value for key, value in tags.items() if key not in gone}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, TypeAlias, TypeVar
+from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
@@ -19,6 +19,7 @@ from delta_engine.aspects.aspect import (
     EntriesAction,
     EntryChange,
     RenderContext,
+    desired_values,
     entry_keys,
     explain_entries,
     takes_modify,
@@ -45,7 +46,7 @@ from delta_engine.sql.tables import sql_set_table_properties, sql_unset_table_pr
 from delta_engine.state.states import REDACTED, TableState
 
 
-class SetTableProperties(EntriesAction[EntryChange]):
+class SetTableProperties(EntriesAction):
     """Set or overwrite properties, sorted by key. Those that decide which columns have statistics are apart."""
 
     __slots__ = ()
@@ -57,8 +58,8 @@ class SetTableProperties(EntriesAction[EntryChange]):
         return _phase(self.entries, Phase.SET_TABLE_PROPERTIES)
 
 
-class UnsetTableProperties(EntriesAction[tuple[str, str]]):
-    """Remove applied properties, as (key, observed value) pairs sorted by key; those of statistics are apart."""
+class UnsetTableProperties(EntriesAction):
+    """Remove applied properties, sorted by key; those of statistics are apart."""
 
     __slots__ = ()
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
@@ -68,8 +69,6 @@ class UnsetTableProperties(EntriesAction[tuple[str, str]]):
         """The phase before clustering, or that of other properties."""
         return _phase(self.entries, Phase.UNSET_TABLE_PROPERTIES)
 
-
-_Entry = TypeVar("_Entry", EntryChange, tuple[str, str])
 
 _Action: TypeAlias = SetTableProperties | UnsetTableProperties
 
@@ -89,23 +88,24 @@ def statistics_properties(comparison: Comparison) -> dict[str, str]:
         if is_about_statistics(key)
     }
     if comparison.desired.is_about(Part.PROPERTIES):
-        properties |= {change.key.lower(): change.desired for change in _differing(comparison)}
-        for key, _ in _no_longer_wanted(comparison):
+        desired = desired_values(_differing(comparison))
+        properties |= {key.lower(): value for key, value in desired.items()}
+        for key in entry_keys(_no_longer_wanted(comparison)):
             properties.pop(key.lower(), None)
     return properties
 
 
-def _phase(properties: Sequence[EntryChange] | Sequence[tuple[str, str]], otherwise: Phase) -> Phase:
+def _phase(properties: Sequence[EntryChange], otherwise: Phase) -> Phase:
     is_apart = all(map(is_about_statistics, entry_keys(properties)))
     return Phase.CHOOSE_STATISTICS if is_apart else otherwise
 
 
-def _apart(entries: Iterable[_Entry]) -> Iterator[tuple[_Entry, ...]]:
+def _apart(entries: Iterable[EntryChange]) -> Iterator[tuple[EntryChange, ...]]:
     """Yield the entries that decide which columns have statistics, then the others, without an empty group."""
-    first: list[_Entry] = []
-    others: list[_Entry] = []
+    first: list[EntryChange] = []
+    others: list[EntryChange] = []
     for entry in entries:
-        (first if is_about_statistics(*entry_keys((entry,))) else others).append(entry)
+        (first if is_about_statistics(entry.key) else others).append(entry)
     yield from (tuple(group) for group in (first, others) if group)
 
 
@@ -121,8 +121,7 @@ def _create(desired: Table, _context: RenderContext) -> CreateClauses:
 def _render(actions: Sequence[_Action], context: RenderContext) -> Iterable[str]:
     for action in actions:
         if isinstance(action, SetTableProperties):
-            values = {change.key: change.desired for change in action.entries}
-            yield sql_set_table_properties(context.table, values)
+            yield sql_set_table_properties(context.table, desired_values(action.entries))
         else:
             yield sql_unset_table_properties(context.table, entry_keys(action.entries))
 
@@ -162,7 +161,7 @@ def _own_name(properties: Mapping[str, str], key: str) -> str | None:
     return next((name for name in properties if comparable(name) == comparable(key)), None)
 
 
-def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
+def _no_longer_wanted(comparison: Comparison) -> Iterable[EntryChange]:
     """Yield the applied properties to unset.
 
     Table features stay: unsetting them removes nothing. So do properties that the platform does not let go.
@@ -178,7 +177,7 @@ def _no_longer_wanted(comparison: Comparison) -> Iterable[tuple[str, str]]:
     for key in unwanted.values():
         name = _own_name(properties, key)
         if name is not None and not is_feature_key(key) and is_settable(key, properties):
-            yield name, properties[name]
+            yield EntryChange(name, None, properties[name])
 
 
 def _imported(table: TableState) -> dict[str, str]:

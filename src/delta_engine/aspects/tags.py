@@ -27,8 +27,10 @@ from delta_engine.aspects.aspect import (
     Requirement,
     Right,
     SharedAspect,
+    desired_values,
     entry_keys,
     explain_entries,
+    removed_entries,
 )
 from delta_engine.aspects.changed_models import with_column
 from delta_engine.aspects.comparison import (
@@ -53,7 +55,7 @@ Tags: TypeAlias = Mapping[str, str]
 """Values by key."""
 
 
-class SetTableTags(EntriesAction[EntryChange]):
+class SetTableTags(EntriesAction):
     """Set tags, sorted by key."""
 
     __slots__ = ()
@@ -61,8 +63,8 @@ class SetTableTags(EntriesAction[EntryChange]):
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
 
 
-class UnsetTableTags(EntriesAction[tuple[str, str]]):
-    """Remove tags, as (key, observed value) pairs sorted by key."""
+class UnsetTableTags(EntriesAction):
+    """Remove tags, sorted by key."""
 
     __slots__ = ()
     phase: ClassVar[Phase] = Phase.UNSET_TAGS
@@ -90,7 +92,7 @@ class UnsetColumnTags:
     phase: ClassVar[Phase] = Phase.UNSET_TAGS
     hazards: ClassVar[tuple[Hazard, ...]] = SAFE
     column: str
-    entries: tuple[tuple[str, str], ...]
+    entries: tuple[EntryChange, ...]
     before_drop: bool = False
 
     def __post_init__(self) -> None:
@@ -121,7 +123,7 @@ def _changes(comparison: OwnedComparison) -> tuple[EntryChange, ...]:
     return _changed_tags(comparison.desired.tags, comparison.observed.tags)
 
 
-def _unwanted(comparison: OwnedComparison) -> tuple[tuple[str, str], ...]:
+def _unwanted(comparison: OwnedComparison) -> tuple[EntryChange, ...]:
     ours = {key for model in comparison.ours for key in model.tags}
     return _unwanted_tags(comparison.desired.tags, comparison.observed.tags, ours, comparison.policy.tags)
 
@@ -137,7 +139,8 @@ def _render(actions: Sequence[TableTags], context: OwnedContext) -> Iterable[str
 def _one_by_one(action: TableTags, function: FunctionName) -> Iterator[str]:
     """Yield a statement per tag, which is how functions get them."""
     if isinstance(action, SetTableTags):
-        yield from (sql_set_function_tag(function, tag.key, tag.desired) for tag in action.entries)
+        values = desired_values(action.entries)
+        yield from (sql_set_function_tag(function, key, value) for key, value in values.items())
     else:
         yield from (sql_unset_function_tag(function, key) for key in entry_keys(action.entries))
 
@@ -153,7 +156,7 @@ def _diff_columns(comparison: Comparison) -> Iterable[ColumnTags]:
     yield from (UnsetColumnTags(name, unwanted) for name, unwanted in _unwanted_of_columns(comparison))
     for column in comparison.dropped:
         if column.tags:
-            yield UnsetColumnTags(column.name, tuple(column.tags.items()), before_drop=True)
+            yield UnsetColumnTags(column.name, removed_entries(column.tags.items()), before_drop=True)
 
 
 def _column_differences(comparison: Comparison) -> Iterable[ColumnTags]:
@@ -198,7 +201,7 @@ def _new_columns(comparison: Comparison) -> Iterator[ColumnPair]:
         yield desired, conversion.added or replace(desired, name=new_name(former.name), tags={})
 
 
-def _unwanted_of_columns(comparison: Comparison) -> Iterable[tuple[str, tuple[tuple[str, str], ...]]]:
+def _unwanted_of_columns(comparison: Comparison) -> Iterable[tuple[str, tuple[EntryChange, ...]]]:
     begun = (
         (desired, replace(new, name=desired.name)) for desired, new in _new_columns(comparison)
     )  # tags are unset after the swap
@@ -249,9 +252,9 @@ def _changed_tags(desired: Tags, observed: Tags) -> tuple[EntryChange, ...]:
 
 def _unwanted_tags(
     desired: Tags, observed: Tags, ours: Container[str], ownership: Ownership
-) -> tuple[tuple[str, str], ...]:
-    """Return the undeclared (key, value) pairs that the engine may unset, sorted."""
-    return tuple(
+) -> tuple[EntryChange, ...]:
+    """Return the undeclared tags that the engine may unset, sorted by key."""
+    return removed_entries(
         (key, value)
         for key, value in sorted(observed.items())
         if key not in desired and (ownership is Ownership.FULL or key in ours)
@@ -260,7 +263,7 @@ def _unwanted_tags(
 
 def _statement(action: TableTags | ColumnTags, securable: str, column: str | None = None) -> str:
     if isinstance(action, (SetTableTags, SetColumnTags)):
-        return sql_set_tags(securable, {change.key: change.desired for change in action.entries}, column)
+        return sql_set_tags(securable, desired_values(action.entries), column)
     return sql_unset_tags(securable, entry_keys(action.entries), column)
 
 

@@ -272,10 +272,7 @@ class _Table:
         """Yield the effect of tags that policies name."""
         named = {key for policy in self.covering for key in tags_of(policy)}
         is_set = isinstance(action, SetTableTags | SetColumnTags)
-        if is_set:
-            changed = {tag.key: tag.observed for tag in action.entries if tag.key in named}
-        else:
-            changed = {key: value for key, value in action.entries if key in named}
+        changed = {tag.key: tag.observed for tag in action.entries if tag.key in named}
         if not changed:
             return
         is_other_value = is_set and any(value is not None for value in changed.values())

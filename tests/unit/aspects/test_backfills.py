@@ -10,6 +10,7 @@ from delta_engine import aspects
 from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import NO_POLICY
+from delta_engine.aspects.aspect import EntryChange
 from delta_engine.aspects.backfill_actions import (
     AbandonConversion,
     BlockedFill,
@@ -264,7 +265,7 @@ def test_a_conversion_loses_the_tags_that_its_model_no_longer_has(is_begun: bool
     tags = {action.column: [tag.key for tag in action.entries] for action in align.of_type(SetColumnTags)}
     assert tags == {"delta_engine_new_amount": ["by_hand"]}
     unset = {action.column: action.entries for action in align.of_type(UnsetColumnTags)}
-    assert unset == ({"amount": (("pii", "low"),)} if is_begun else {})
+    assert unset == ({"amount": (EntryChange("pii", None, "low"),)} if is_begun else {})
 
 
 def test_a_conversion_clears_the_comment_that_its_model_no_longer_has() -> None:

@@ -137,7 +137,9 @@ def _uses_of_inner(observed: CatalogState, change: Align[Any]) -> tuple[Function
 
 def test_policies_and_tags_of_a_plan_change_what_a_function_reaches() -> None:
     pii = EntryChange("pii", "phone", None)
-    tagged = AlignTable(ORDERS, (SetColumnTags("n", (pii,)), UnsetColumnTags("phone", (("pii", "phone"),))))
+    tagged = AlignTable(
+        ORDERS, (SetColumnTags("n", (pii,)), UnsetColumnTags("phone", (EntryChange("pii", None, "phone"),)))
+    )
     assert uses_of(replacing(), snapshot(*COLUMNS[1:], policies=(policy(),)), tagged) == [
         FunctionUse(KEY, "phone", "phones on schema dev.silver", is_after=False),
         FunctionUse(KEY, "n", "phones on schema dev.silver", is_before=False),

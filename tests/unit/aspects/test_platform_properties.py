@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from delta_engine.actions.policy import NO_POLICY
+from delta_engine.aspects.aspect import EntryChange, entry_keys
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.table_features import EnableTableFeature
 from delta_engine.aspects.table_properties import SetTableProperties, UnsetTableProperties
@@ -68,7 +69,7 @@ def test_what_was_imported_earlier_and_is_removed_is_not_unset_where_the_platfor
         name
         for align in plan.align_tables
         for action in align.of_type(UnsetTableProperties)
-        for name, _ in action.entries
+        for name in entry_keys(action.entries)
     ]
     may_go = key.startswith(("delta.checkpoint.", "delta.randomize"))
     assert unset == ([key] if may_go else [])
@@ -91,7 +92,7 @@ def test_a_declared_property_is_set_changed_and_unset_whatever_its_prefix(key: s
         records_of([model]),
     )
     (removal,) = plan.align_tables[0].of_type(UnsetTableProperties)
-    assert removal.entries == ((key, "new"),)
+    assert removal.entries == (EntryChange(key, None, "new"),)
 
 
 @pytest.mark.parametrize("key", ["option.path", "option.x"])

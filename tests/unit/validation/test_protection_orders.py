@@ -115,7 +115,7 @@ BY_PHONE = ColumnMask("dev.g.mask", ["phone"])
 READING = Column("mail", "string", mask=BY_PHONE)
 SWAP, BACK = SetColumnMask("mail", OTHER, MASK), SetColumnMask("mail", MASK, OTHER)
 TAG = EntryChange("pii", "phone", None)
-SET, UNSET = SetColumnTags("phone", (TAG,)), UnsetColumnTags("phone", (("pii", "phone"),))
+SET, UNSET = SetColumnTags("phone", (TAG,)), UnsetColumnTags("phone", (EntryChange("pii", None, "phone"),))
 GRANT = GrantPrivileges("hr", ("SELECT",))
 TO_HR = policy(to=["hr"])
 BY_MAIL = policy(
@@ -268,7 +268,7 @@ SAFE: dict[str, tuple[Any, ...]] = {
     ),
     "a filter and tags that go": (
         snapshot(PHONE, row_filter=FILTER),
-        table(DropRowFilter(FILTER), UNSET, UnsetTableTags((("a", "b"),))),
+        table(DropRowFilter(FILTER), UNSET, UnsetTableTags((EntryChange("a", None, "b"),))),
     ),
     "a new table": (CatalogState(tables={ORDERS.key: TableState(exists=False)}), Create(policy()), body("inner")),
     "the drop of a column and of a filter": (
