@@ -84,6 +84,9 @@ def test_the_command_line_says_which_environment_is_locked(delta_engine: Command
     for arguments in (("-e", "local", "state", "rm", "x"), ("state", "rm", "x", "-e", "local")):
         locked = delta_engine(*arguments)
         assert locked.code == 4
-        assert "If the run is certainly gone, `delta-engine -e local state unlock` ends its lock." in locked.stderr
+        assert (
+            "If the run is certainly gone, `delta-engine -e local state unlock` ends its lock."
+            in locked.stderr
+        )
     assert command("sync") == "`delta-engine -e ENV sync`"
     lease.release()

@@ -211,7 +211,10 @@ def test_an_empty_description_refuses_the_table(
     run = project.catalog.run
     monkeypatch.setattr(project.catalog, "run", lambda sql: () if "delta.`" in sql else run(sql))
     refusal = refused(project)
-    assert "table dev.silver.orders: the platform returned an empty description. Run the command again." in refusal
+    assert (
+        "table dev.silver.orders: the platform returned an empty description. Run the command again."
+        in refusal
+    )
 
 
 def test_foreign_keys_between_registered_tables_come_after_their_primary_keys(
