@@ -84,7 +84,7 @@ class OneRunChangesAtATime(Invariant):
 
     def on_sent(self, process: Process, sql: str) -> str | None:
         record = process.team.lock.record
-        if record is not None and not record.released and record.lock_id in process.lock_ids:
+        if process.holds_lock:
             return None
         holder = record.holder.who if record is not None and not record.released else "no run"
         return f"{process.actor} {process.name} sends a statement, and {holder} holds the lock"
@@ -302,7 +302,8 @@ class OwnChangesAreNoDrift(Invariant):
     """No drift is reported of what only runs have changed, whatever failed.
 
     The record knows what views showed late right after a run. It does not know this of tables, columns and keys,
-    because that read asks the tables themselves, and of a run that ended before that read.
+    because that read asks the tables themselves, and of a run that ended before that read. A statement that takes
+    effect after another run took the lock over is drift: its run ends with an error that says so.
     """
 
     _READ_DIRECTLY: Final = ("tables", "columns", "table_constraints")
@@ -313,7 +314,7 @@ class OwnChangesAreNoDrift(Invariant):
         self._touched: set[str] = set()
 
     def on_changed(self, process: Process | None, change: Changed) -> str | None:
-        if process is None:  # also for a move of columns, which are no parts
+        if process is None or not process.holds_lock:  # also for a move of columns, which are no parts
             self._touched.add(change.table.rstrip("2"))
         return None
 

@@ -76,6 +76,12 @@ class Process:
         """The models that it loads."""
         return [*self.models, *self.team.others]
 
+    @property
+    def holds_lock(self) -> bool:
+        """Whether the lock is its own at this moment."""
+        record = self.team.lock.record
+        return record is not None and not record.released and record.lock_id in self.lock_ids
+
     def tell(self, text: str) -> None:
         self.world.stage.tell(f"{self.name}: {text}", by=self.actor)
 
