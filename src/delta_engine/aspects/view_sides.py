@@ -277,6 +277,16 @@ class Sides:
         swapped = {column: column for column in self.swapped}
         return _readers_of_swaps(self.queries_after, self.modes_after, self.after, swapped, {})
 
+    @cached_property
+    def _passing_types(self) -> Set[str]:
+        """The views whose columns get the types of what they read, before the plan or after it."""
+        return {
+            key
+            for modes in (self._modes_before, self.modes_after)
+            for key, mode in modes.items()
+            if mode in (SchemaMode.TYPE_EVOLUTION, SchemaMode.EVOLUTION)
+        }
+
     @property
     def _modes_before(self) -> Mapping[str, SchemaMode | None]:
         return {key: self.state.views[key].schema_mode for key in self.queries}
@@ -336,7 +346,7 @@ class Sides:
                 outputs = retyped_columns(queries[key], relations, reached)
                 if outputs and modes[key] is SchemaMode.BINDING:
                     bound[key] |= {column}
-                elif outputs and modes[key] in (SchemaMode.TYPE_EVOLUTION, SchemaMode.EVOLUTION):
+                if outputs and key in self._passing_types:
                     reached[key] = outputs
         return bound
 

@@ -528,6 +528,38 @@ def test_a_view_leaves_a_binding_mode_before_a_type_changes(mode: SchemaMode, re
     assert f"ALTER VIEW `dev`.`gold`.`v` WITH SCHEMA {mode.value.upper()}" in before
 
 
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_bound_view_meets_no_other_type_of_a_view_that_passes_types_on_before_or_after(
+    is_new: bool,
+) -> None:
+    """A new one waits for the other type, and one that leaves goes before it, whatever the mode below does."""
+    narrow = replace(table("wide", "b"), columns=(Column("b", "int"),))
+    wider = replace(
+        narrow, columns=(Column("b", "bigint"),), table_properties={"delta.enableTypeWidening": "true"}
+    )
+    modes = [SchemaMode.TYPE_EVOLUTION, SchemaMode.COMPENSATION]
+    before, after = (
+        View("dev", "gold", "v", "SELECT b FROM dev.silver.wide", schema_mode=mode)
+        for mode in (modes if is_new else modes[::-1])
+    )
+    bound = View("dev", "gold", "x", "SELECT b AS c FROM dev.gold.v", schema_mode=SchemaMode.BINDING)
+    state = CatalogState(
+        tables={narrow.key: state_of(narrow)},
+        views={
+            before.key: view_state_of(before),
+            bound.key: ABSENT_VIEW if is_new else view_state_of(bound),
+        },
+    )
+    left = bound if is_new else replace(bound, query="SELECT 1 AS c")
+    plan = TablePlanner().plan([wider, after, left], state)
+    assert refusals_of_views(plan) == []
+    steps = compiled(plan).steps
+    (widening,) = (step for step in steps if any(" TYPE bigint" in each.sql for each in step.statements))
+    (change,) = (step for step in steps if any("`x`" in each.sql for each in step.statements))
+    first, last = (widening, change) if is_new else (change, widening)
+    assert first in all_before(last, steps)
+
+
 @pytest.mark.parametrize("above", ["dev.gold.v", "dev.gold.follows"])
 @pytest.mark.parametrize("is_new", [False, True])
 @pytest.mark.parametrize("read", ["ids AS i", "wide AS i WHERE b > 0"])
