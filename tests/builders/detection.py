@@ -18,7 +18,7 @@ from delta_engine.drift.drifted_resources import (
     ComparedTable,
     drifted_tables,
 )
-from delta_engine.drift.status import synchronize
+from delta_engine.drift.synchronizing import synchronize
 from delta_engine.models import Column, QualifiedName, Table, resource_key
 from delta_engine.ownership.recorded import Kept, Recorded, Status
 from delta_engine.state.states import CatalogState, TableState

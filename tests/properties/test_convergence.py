@@ -18,7 +18,7 @@ from delta_engine.deployment.definitions import as_plain, as_table, define, defi
 from delta_engine.deployment.recorded_models import (
     under_new_names,
 )
-from delta_engine.drift.status import attempted_by
+from delta_engine.drift.synchronizing import attempted_by
 from delta_engine.errors import RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
 from delta_engine.models import ColumnMask, QualifiedName, Schema, Table, former_names

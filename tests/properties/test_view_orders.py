@@ -21,7 +21,7 @@ from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, Remo
 from delta_engine.aspects.view_sides import readers_of
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.resources import unfinished
-from delta_engine.drift.status import attempted_by
+from delta_engine.drift.synchronizing import attempted_by
 from delta_engine.models import (
     Column,
     ColumnMask,

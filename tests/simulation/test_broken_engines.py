@@ -16,7 +16,7 @@ from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.locks.lease import Lease
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.stored import DocumentIdentity, StoredDocument
-from delta_engine.drift import status
+from delta_engine.drift import synchronizing
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.models import Table
 from delta_engine.orchestrate import orchestrator, recording, reviewed_plans
@@ -120,7 +120,7 @@ def a_second_look_that_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_lag_that_is_forgotten(patch: pytest.MonkeyPatch) -> None:
-    confirmed = status.confirmed
+    confirmed = synchronizing.confirmed
 
     def unaware(*arguments: Any, **named: Any) -> Recorded[Table]:
         return replace(confirmed(*arguments, **named), failure=None, explained=(), lag=())

@@ -72,7 +72,7 @@ def test_changes_name_the_places_of_their_statements() -> None:
 def test_a_number_draws_the_same_mutants(tmp_path: Path) -> None:
     package = tmp_path / "package"
     for module in (
-        "drift/status.py",
+        "drift/synchronizing.py",
         "deployment/recorder.py",
         "sql/text.py",
         "models/views.py",

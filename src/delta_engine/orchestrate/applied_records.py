@@ -21,7 +21,7 @@ from delta_engine.deployment.resources import (
 from delta_engine.drift.baselines import with_unmanaged_parts
 from delta_engine.drift.renames import taken_renames
 from delta_engine.drift.replacements import is_replaced_by_run
-from delta_engine.drift.status import with_accepted_drift
+from delta_engine.drift.synchronizing import with_accepted_drift
 from delta_engine.models import (
     Part,
     QualifiedName,

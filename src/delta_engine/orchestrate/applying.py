@@ -15,7 +15,7 @@ from delta_engine.deployment.document import ApplyActions
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import with_version
-from delta_engine.drift.status import NOT_SHOWN_YET
+from delta_engine.drift.synchronizing import NOT_SHOWN_YET
 from delta_engine.errors import RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
 from delta_engine.execute.apply_control import ApplyControl

@@ -26,7 +26,7 @@ from delta_engine.drift.drifted_resources import (
     ComparedResource,
 )
 from delta_engine.drift.observation import Observation
-from delta_engine.drift.status import synchronize, with_settled_creations
+from delta_engine.drift.synchronizing import synchronize, with_settled_creations
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import (
     QualifiedName,

@@ -13,7 +13,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.drift.absences import without_hidden
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.drift.observation import Observation
-from delta_engine.drift.status import is_accepted_deletion
+from delta_engine.drift.synchronizing import is_accepted_deletion
 from delta_engine.errors import raise_all
 from delta_engine.execute.outcomes import TableOutcome
 from delta_engine.models import Securable, by_resource, resource_key

@@ -28,7 +28,7 @@ from delta_engine.drift.handling import (
 )
 from delta_engine.drift.observation import Observation
 from delta_engine.drift.renames import irreversible, taken_renames, with_taken_renames
-from delta_engine.drift.status import has_accepted_replacement
+from delta_engine.drift.synchronizing import has_accepted_replacement
 from delta_engine.errors import raise_all
 from delta_engine.models import (
     AbacPolicy,

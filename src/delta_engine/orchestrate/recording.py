@@ -18,7 +18,7 @@ from delta_engine.deployment.document import ApplyActions, Checkpoint
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import unfinished, with_renamed, with_version
 from delta_engine.drift.renames import ignored_renames
-from delta_engine.drift.status import attempted_by, confirmed, confirmed_definition, unconfirmed
+from delta_engine.drift.synchronizing import attempted_by, confirmed, confirmed_definition, unconfirmed
 from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import (
     QualifiedName,

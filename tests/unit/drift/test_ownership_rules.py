@@ -19,7 +19,7 @@ from delta_engine.deployment.resources import (
 from delta_engine.drift.baselines import with_unmanaged_parts
 from delta_engine.drift.comparison import compared, drift_of, with_new_names
 from delta_engine.drift.drifted_resources import Compared
-from delta_engine.drift.status import attempted_by, with_accepted_drift
+from delta_engine.drift.synchronizing import attempted_by, with_accepted_drift
 from delta_engine.models import (
     CheckConstraint,
     Column,

@@ -13,7 +13,7 @@ import pytest
 
 from delta_engine.backends.capabilities import DATABRICKS, Feature
 from delta_engine.backends.sql_runner import Row
-from delta_engine.drift.status import NOT_SHOWN_YET
+from delta_engine.drift.synchronizing import NOT_SHOWN_YET
 from delta_engine.errors import CatalogReadError, ConfigError, InvalidModelError, StatementError
 from delta_engine.report.json_documents import report_json
 from delta_engine.tools.conformance.report import CheckStatus, ConformanceReport, Holds, RunOutcome

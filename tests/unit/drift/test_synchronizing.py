@@ -24,7 +24,7 @@ from delta_engine.deployment.resources import (
     without_resources,
 )
 from delta_engine.drift.document_changes import compare_states
-from delta_engine.drift.status import confirmed
+from delta_engine.drift.synchronizing import confirmed
 from delta_engine.models import CheckConstraint, Column, QualifiedName, SchemaName, resource_key
 from delta_engine.ownership.recorded import AnyRecord, Failure, Recorded, RecordedDifference, Status
 from delta_engine.state.states import ABSENT, CatalogState, TableState
