@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from delta_engine.backends.cancellation import pause
 from delta_engine.backends.error_conditions import MESSAGE_TOO_LARGE, is_known, statement_error
-from delta_engine.backends.sql_runner import Row, past_throttling
+from delta_engine.backends.retries import past_throttling
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final
 from delta_engine.backends.cancellation import StoppedError, current_stop
 from delta_engine.backends.databricks_sdk import CallError, CallFailure, Calls, growing_waits
 from delta_engine.backends.error_conditions import UNAUTHENTICATED, WAREHOUSE_UNREACHABLE, statement_error
-from delta_engine.backends.sql_runner import Row, past_throttling
+from delta_engine.backends.retries import past_throttling
+from delta_engine.backends.sql_runner import Row
 from delta_engine.backends.warehouse_results import incomplete, rows_of
 from delta_engine.errors import ConfigError, StatementError
 

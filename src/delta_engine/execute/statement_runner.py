@@ -1,6 +1,6 @@
 """Runs the statements of one securable in order, with timing, and with retries where they are safe.
 
-`backends.error_conditions.transience` says what may be tried again, `backends.sql_runner.backoff_delay` says when, and
+`backends.error_conditions.transience` says what may be tried again, `backends.retries.backoff_delay` says when, and
 the retry check of `action_runner` says whether the table still needs it. A runner waits by itself first when throttled.
 """
 
@@ -25,7 +25,8 @@ from delta_engine.backends.error_conditions import (
     is_missing_part,
     transience,
 )
-from delta_engine.backends.sql_runner import Row, SqlRunner, backoff_delay
+from delta_engine.backends.retries import backoff_delay
+from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.compile.compiled_plan import Statement
 from delta_engine.errors import StatementError
 from delta_engine.execute.apply_control import ApplyControl, RunningStatement

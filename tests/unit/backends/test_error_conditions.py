@@ -23,7 +23,7 @@ from delta_engine.backends.error_conditions import (
     statement_error,
     transience,
 )
-from delta_engine.backends.sql_runner import PATIENCE_SECONDS
+from delta_engine.backends.retries import PATIENCE_SECONDS
 from delta_engine.errors import StatementError
 from tests.cases.golden_texts import assert_golden_lines
 from tests.fakes.dialects import Dialect

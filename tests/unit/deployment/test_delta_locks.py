@@ -9,7 +9,8 @@ import pytest
 
 from delta_engine.backends.cancellation import Stop
 from delta_engine.backends.error_conditions import statement_error
-from delta_engine.backends.sql_runner import Row, past_throttling
+from delta_engine.backends.retries import past_throttling
+from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.errors import LockLost, StoreError
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.stores.databricks import DeltaLockRecords

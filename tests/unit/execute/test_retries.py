@@ -10,7 +10,8 @@ from delta_engine.aspects.column_comments import ColumnComment, SetColumnComment
 from delta_engine.aspects.owner import ChangeOwner
 from delta_engine.aspects.table_comment import SetSchemaComment, SetTableComment
 from delta_engine.backends.error_conditions import Transience, transience
-from delta_engine.backends.sql_runner import PATIENCE_SECONDS, Row, backoff_delay
+from delta_engine.backends.retries import PATIENCE_SECONDS, backoff_delay
+from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.apply_control import ApplyControl
