@@ -107,7 +107,7 @@ class Sides:
 
     @cached_property
     def queries(self) -> Mapping[str, str]:
-        """The observed queries by key: of several possible ones, the oldest."""
+        """The observed queries by key: of several possible ones, the oldest of those whose names are clear."""
         return {key: queries[0] for key, queries in self.possible.items()}
 
     @cached_property
@@ -356,7 +356,8 @@ def _standing(
 ) -> Sequence[str]:
     """Return the queries that a view may have and that matter to a plan: it works, and has not its new one yet.
 
-    A run that did not end has set the new one behind all changes that it does not survive.
+    A run that did not end has set the new one behind all changes that it does not survive. Queries with names whose
+    owner is unclear are last: a LATERAL VIEW may have these columns, or they are gone and the query fails.
     """
     if len(queries) == 1:
         return queries
@@ -364,7 +365,14 @@ def _standing(
         query for query in queries if _may_return(query, state, columns) and not is_failing(query, columns)
     ]
     former = [query for query in working if view is None or not is_same_query(query, view.query)]
-    return former or working or queries
+    return sorted(former or working or queries, key=lambda query: _has_unclear_names(query, columns))
+
+
+def _has_unclear_names(query: str, columns: Relations) -> bool:
+    reads = read_columns(query, columns)
+    return (
+        reads is not None and not reads.is_sure and not reads.counted and reads.columns.keys() <= {*columns}
+    )
 
 
 def _may_return(query: str, state: ViewState, columns: Relations) -> bool:

@@ -227,6 +227,20 @@ def test_a_star_whose_query_is_hidden_is_not_the_applied_one_if_a_column_that_it
     assert first.endswith("FROM (SELECT `id`, `address` FROM dev.silver.orders) AS `orders`(`id`, `mail`)")
 
 
+def test_a_hidden_query_is_rather_one_whose_names_are_clear_than_one_that_may_have_lost_a_column() -> None:
+    query = "SELECT z.m FROM {} LATERAL VIEW explode(array(mail)) z AS m"
+    view = replace(MAILS, query=query.format("dev.silver.orders"))
+    bridge = replace(view, query=query.format("dev.silver.orders AS `orders`(`id`, `mail`)"))
+    desired = replace(view, query="SELECT address AS m, day FROM dev.silver.orders")
+    table = replace(SOLD, columns=(Column("id", "bigint"), Column("address", "string")), declared_at=None)
+    shown = replace(view_state_of(view), query=None)
+    state = CatalogState(tables={SOLD.key: state_of(table)}, views={MAILS.key: shown})
+    record = Recorded.of(view, attempted=[bridge, desired])
+    first = statements_of(TablePlanner().plan([SOLD, desired], state, {record.key: record}))[0]
+    between = "(SELECT `id`, `address` FROM dev.silver.orders) AS `orders`(`id`, `mail`)"
+    assert first.endswith(query.format(between))
+
+
 def test_a_left_out_view_keeps_what_each_query_needs_that_a_killed_run_may_have_set() -> None:
     hidden = with_set_queries(
         replace(view_state_of(FORMER), query=None), [FORMER, replace(MAILS, query=BRIDGE)]
