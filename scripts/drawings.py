@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Final, NamedTuple
 
+from rich.console import Console
 from rich.text import Text
 
 WIDTH: Final = 500
@@ -68,8 +69,8 @@ def terminal_svg(command: str, output: Text, *, title: str) -> str:
 
 
 def _wrapped(line: Text) -> Iterator[Text]:
-    """Yield the lines that a terminal of this width makes of one."""
-    yield from line.divide(range(COLUMNS, max(len(line.plain), 1), COLUMNS))
+    """Yield the parts of a line that fit the width, divided between words."""
+    yield from line.wrap(Console(width=COLUMNS), COLUMNS) or [line]
 
 
 def _spans(line: Text) -> Iterator[str]:
