@@ -518,6 +518,11 @@ class TablePlan:
         return tuple(name for name in kept if name.kind != "table")
 
     @property
+    def is_governed(self) -> bool:
+        """Whether a function or a policy changes."""
+        return any(change.name.kind in ("function", "policy") for change in self.changes)
+
+    @property
     def alignments(self) -> tuple[Align[Any], ...]:
         """The alignments of all securables."""
         return tuple(change for change in self.changes if isinstance(change, Align))

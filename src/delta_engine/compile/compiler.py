@@ -126,8 +126,7 @@ def _is_late(action: Action, ways: Collection[Direction]) -> bool:
 def compile_plan(plan: TablePlan, addressing: Addressing, capabilities: Capabilities) -> CompiledPlan:
     """Return the statements of a plan for one platform, in an order in which they can run one by one."""
     renderer = _Renderer(addressing, capabilities)
-    steps = _Steps()
-    steps.is_governed = any(change.name.kind in ("function", "policy") for change in plan.changes)
+    steps = _Steps(is_governed=plan.is_governed)
     schema_rights = _add_schemas(steps, plan, renderer)
     _add_functions(steps, plan, renderer)
     _add_tables(steps, plan, renderer)
@@ -435,7 +434,13 @@ def _table_before_drop(drop: DropTable, renderer: _Renderer) -> _StagedTable:
 
 
 class _Steps:
-    def __init__(self) -> None:
+    """The steps of a plan, as they are added.
+
+    Args:
+        is_governed: whether functions or policies change.
+    """
+
+    def __init__(self, *, is_governed: bool) -> None:
         self.steps: list[Step] = []
         self._schemas: dict[str, int] = {}
         self._new_names: dict[str, str] = {}  # new names of renamed tables, by former name
@@ -443,7 +448,7 @@ class _Steps:
         self._cleared: dict[str, set[int]] = defaultdict(set)  # the steps before a change of a table
         self._uses: dict[str, set[int]] = defaultdict(set)  # the steps that need rights on a table
         self._freed: dict[KeyName, int] = {}
-        self.is_governed = False  # whether functions or policies change
+        self._is_governed = is_governed
         self._functions: dict[str, set[int]] = defaultdict(set)  # new ones, by their last names
         self._covering: dict[str, set[int]] = defaultdict(set)  # the steps that reach all in a securable
         self._within: dict[str, set[int]] = defaultdict(set)  # the steps that reach something in it
@@ -543,7 +548,7 @@ class _Steps:
         schema = self._schemas.get(".".join(home.split(".")[:2]))
         if schema is not None:
             after.add(schema)
-        if self.is_governed:
+        if self._is_governed:
             after = after | self._governing(step, position, [home] if reached is None else reached)
         self.steps.append(replace(step, after=tuple(sorted(after))))
         if table is not None:

@@ -68,7 +68,7 @@ def unsafe_orders(governed: GovernedPlan) -> Iterator[UnsafePlanError]:
     """Yield per table why no order of a plan is safe, and the functions that change places in a circle."""
     plan = governed.plan
     touched = {align.name.key for align in plan.alignments if any(map(_has_effect, align.actions))}
-    is_governed = any(change.name.kind in ("function", "policy") for change in plan.changes)
+    is_governed = plan.is_governed
     if not (touched or is_governed):
         return iter(())
     changes = _Changes(plan, governed.before, governed.after)
