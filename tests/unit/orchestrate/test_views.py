@@ -626,6 +626,19 @@ def test_an_undo_of_a_new_view_drops_it_with_consent(project: CatalogProject) ->
     assert sorted(project.catalog.user_views) == [VIEW]
 
 
+def test_an_undo_restores_a_table_and_drops_the_view_that_its_run_created(project: CatalogProject) -> None:
+    declare(project, Models(views=VIEWS[: VIEWS.index("  - catalog", 20)]))
+    project.sync()
+    declare(project, DROPPED)
+    project.sync("--allow drop_column")
+    ran = len(project.catalog.statements)
+    undone = project.run("undo --yes --allow drop_view")
+    assert undone.code == 0, undone.stderr
+    assert "RESTORE TABLE `dev`.`silver`.`orders` TO VERSION AS OF 0" in project.catalog.statements[ran:]
+    assert sorted(project.catalog.user_views) == [VIEW]
+    assert project.catalog.failing_views() == {}
+
+
 def test_what_exists_is_imported_into_an_empty_project_with_nothing_to_plan(project: CatalogProject) -> None:
     project.sync()
     conf = emptied(project)
