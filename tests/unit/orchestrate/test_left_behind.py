@@ -161,6 +161,7 @@ def test_another_principal_s_thing_of_the_same_name_is_unmanaged(
     functions = FUNCTIONS if drop == "DROP POLICY" else FUNCTIONS.replace("mask_email", "other")
     declare(project, functions, POLICIES.replace("mask_pii", "other") if drop == "DROP POLICY" else "")
     project.configure(DROPS)
+    assert name.split()[-1] in str(unmanaged(project))
     project.sync(CONSENTS)
     project.sync(CONSENTS)  # it is the same once the record is gone
     assert [sql for sql in project.catalog.statements if sql.startswith(drop)] == [OTHER_THINGS[drop][0]]
