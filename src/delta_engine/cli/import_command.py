@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from delta_engine.cli.import_results import exit_with, next_step, print_declared, print_left_out
 from delta_engine.cli.options import argument, choice, flag, value
 from delta_engine.cli.terminal import Context, print_note, status, stepwise, stopped
-
-if TYPE_CHECKING:
-    from delta_engine.models import Securable
 
 IMPORT_EPILOG: Final = (
     "Examples: delta-engine -e dev import dev.silver --to conf/models/silver.yml; delta-engine -e dev import dev "
@@ -133,12 +130,11 @@ def _import_to_file(
 ) -> None:
     """Read what a target names, and write its models to a new file or to stdout."""
     from delta_engine.cli.commands import opened_backend
-    from delta_engine.config.editor_files import schema_line
     from delta_engine.config.loading import load_present
     from delta_engine.config.model_writer import python_models, yaml_models
     from delta_engine.config.settings import load_settings
     from delta_engine.errors import InvalidCommandError, raise_all
-    from delta_engine.orchestrate.import_folder import write_editor_files, write_new, write_queries
+    from delta_engine.orchestrate.import_folder import create_files, file_texts, write_editor_files
     from delta_engine.orchestrate.importing import import_tables, scope_of
     from delta_engine.telemetry.visible import counted
 
@@ -157,17 +153,12 @@ def _import_to_file(
     if not imported.selectable:
         raise_all(imported.refusals)
     write = yaml_models if language is Language.YAML else python_models
-    models: Sequence[Securable] = imported.models
-    if path is not None:
-        models = write_queries(models, path, settings.variables)
-    text = write(models, settings.variables)
     if path is None:
-        typer.echo(text, nl=False)
+        typer.echo(write(imported.models, settings.variables), nl=False)
     else:
+        create_files(file_texts(imported.models, path, settings.variables, conf_dir, write=write))
         if language is Language.YAML:
-            text = f"{schema_line(path, conf_dir)}\n{text}"
             write_editor_files(conf_dir, print_note)
-        write_new(path, text)
         print_note(f"{counted(len(imported.selectable), 'model')} written to {path}")
     exit_with(imported.refusals)
 

@@ -22,7 +22,12 @@ from delta_engine.config.editor_files import editor_files, schema_line
 from delta_engine.config.loading import Declared, load_present
 from delta_engine.config.model_writer import query_text, yaml_models
 from delta_engine.config.settings import Settings
-from delta_engine.config.whole_files import create_atomically, remove_unfinished_files, sync_folder
+from delta_engine.config.whole_files import (
+    StagedFiles,
+    create_atomically,
+    remove_unfinished_files,
+    sync_folder,
+)
 from delta_engine.config.yaml_documents import MAX_BYTES
 from delta_engine.deployment.local_files import only_writer
 from delta_engine.errors import InvalidCommandError, RefusedError
@@ -87,6 +92,17 @@ class ModelFolder:
     def file_of_schema(self, schema: str) -> Path:
         """Return the file of a schema: of its tables, or next to the folder of their files."""
         return self.path / f"{_stem(schema)}.yml"
+
+    def files_of(self, models: Sequence[Securable]) -> Mapping[Path, Sequence[Securable]]:
+        """Return models by their files, in the order of the files."""
+        tables, others = of_kind(Table, models), [model for model in models if not isinstance(model, Table)]
+        by_path: dict[Path, list[Securable]] = defaultdict(list)
+        for model in (*tables, *others) if self.per is Per.SCHEMA else (*others, *tables):
+            if isinstance(model, Table):
+                by_path[self.file_of(model.qualified_name)].append(model)
+            else:
+                by_path[self.file_of_schema(_schema_of(model))].append(model)
+        return by_path
 
 
 @dataclass(slots=True, kw_only=True)
@@ -170,13 +186,54 @@ def write_new(path: Path, text: str) -> None:
     sync_folder(path.parent)
 
 
-def write_queries(models: Iterable[Securable], path: Path, variables: Mapping[str, str]) -> list[Securable]:
-    """Write the queries of views to files beside a model file, and return the models, which name these files.
+def file_texts(
+    models: Iterable[Securable],
+    path: Path,
+    variables: Mapping[str, str],
+    conf_dir: Path | None,
+    *,
+    write: Callable[[Sequence[Securable], Mapping[str, str]], str] = yaml_models,
+    finish: Callable[[str], str] = str,
+) -> dict[Path, str]:
+    """Return the texts of the query files that are not there yet, and of a model file, which names them.
+
+    Args:
+        conf_dir: as for a `ModelFolder`.
+        finish: changes each text.
 
     Raises:
-        InvalidCommandError: a file exists with another content.
+        InvalidCommandError: the file of a query exists with another content.
     """
-    return [_with_file(model, path, variables) if isinstance(model, View) else model for model in models]
+    named = [
+        replace(model, query_file=model.query_file or query_file_of(model))
+        if isinstance(model, View)
+        else model
+        for model in models
+    ]
+    queries = {path.parent / str(view.query_file): view for view in of_kind(View, named)}
+    texts = {file: finish(query_text(view, variables)) for file, view in queries.items()}
+    new = {file: text for file, text in texts.items() if not _is_written(file, text, queries[file])}
+    first = f"{schema_line(path, conf_dir)}\n" if conf_dir and write is yaml_models else ""
+    return {**new, path: f"{first}{finish(write(named, variables))}"}
+
+
+def create_files(texts: Mapping[Path, str]) -> None:
+    """Write new files: all of them, or none.
+
+    Raises:
+        InvalidCommandError: one of them is there already, or would be too large.
+        OSError: one of them cannot be written.
+    """
+    for path in filter(os.path.lexists, texts):
+        raise InvalidCommandError(
+            f"{path} exists, and importing never overwrites files",
+            way_out="Name another place with --to, or move the file away.",
+        )
+    _refuse_large(texts)
+    with StagedFiles() as staged:
+        for path, text in texts.items():
+            staged.add(path, text.encode(), replaces=False)
+        staged.publish()
 
 
 def query_file_of(view: View) -> str:
@@ -184,18 +241,23 @@ def query_file_of(view: View) -> str:
     return f"views/{_stem(view.schema_name)}.{_stem(view.view_name)}.sql"
 
 
-def _with_file(view: View, path: Path, variables: Mapping[str, str]) -> View:
-    name = query_file_of(view)
-    file, text = path.parent / name, query_text(view, variables)
-    if not file.is_file() or file.read_bytes() != text.encode():
-        try:
-            write_new(file, text)
-        except FileExistsError:
-            raise InvalidCommandError(
-                f"{file} exists, with another query than {view.qualified_name}",
-                way_out="Importing never overwrites files: move it away.",
-            ) from None
-    return replace(view, query_file=name)
+def _is_written(file: Path, query: str, view: View) -> bool:
+    """Whether the file of a query is there with its text."""
+    if not os.path.lexists(file):
+        return False
+    if not file.is_file() or file.read_bytes() != query.encode():
+        raise InvalidCommandError(
+            f"{file} exists, with another query than {view.qualified_name}",
+            way_out="Importing never overwrites files: move it away.",
+        )
+    return True
+
+
+def _refuse_large(texts: Mapping[Path, str]) -> None:
+    for path, text in texts.items():
+        if len(text.encode()) > MAX_BYTES:
+            reason = f"{path} would be larger than a model file may be ({MAX_BYTES:,} bytes)"
+            raise InvalidCommandError(reason, way_out="Import it with --per table.")
 
 
 def write_editor_files(conf_dir: Path, notify: Callable[[str], None]) -> None:
@@ -225,6 +287,7 @@ class _Writer:
         self._note(present.values())
         self._waiting: dict[Path, Sequence[Securable]] = {}
         self._folders: set[Path] = set()
+        self._unsynced: set[Path] = set()
         self.awaited: set[str] = set()
 
     def add(self, names: Iterable[QualifiedName], imported: Imported) -> None:
@@ -236,12 +299,12 @@ class _Writer:
         undeclared = [
             model for model in imported.models if resource_key(model.qualified_name) not in self._present
         ]
-        self._waiting |= _files(self._folder, undeclared)
+        self._waiting |= self._folder.files_of(undeclared)
         ready = [path for path, models in self._waiting.items() if self._is_ready(models)]
         for path in ready:
             self._write(path, self._waiting.pop(path))
-        for written in {path.parent for path in ready} & self._folders:
-            sync_folder(written)
+        while self._unsynced:
+            sync_folder(self._unsynced.pop())
 
     def _note(self, models: Iterable[Securable]) -> None:
         self._relations |= {model.key: model for model in models if isinstance(model, Table | View)}
@@ -258,26 +321,16 @@ class _Writer:
 
     def _write(self, path: Path, models: Sequence[Securable]) -> None:
         written = [as_written(model, self._relations) for model in models]
-        variables = self._folder.settings.variables
         try:
-            written = write_queries(written, path, variables)
+            texts = file_texts(written, path, self._folder.settings.variables, self._folder.conf_dir)
+            _refuse_large(texts)
         except InvalidCommandError as refusal:
             self._report.refusals.append(refusal)
             return
-        text = yaml_models(written, variables)
-        conf_dir = self._folder.conf_dir
-        first = f"{schema_line(path, conf_dir)}\n" if conf_dir else ""
-        data = f"{first}{text}".encode()
-        if len(data) > MAX_BYTES:
-            reason = f"{path} would be larger than a model file may be ({MAX_BYTES:,} bytes)"
-            self._report.refusals.append(InvalidCommandError(reason, way_out="Import it with --per table."))
-            return
-        if path.parent not in self._folders:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            remove_unfinished_files(path.parent)
-            self._folders.add(path.parent)
         try:
-            create_atomically(path, data)
+            for file, text in texts.items():
+                self._enter(file.parent)
+                create_atomically(file, text.encode())
         except FileExistsError:
             self._report.refusals.append(_occupied(path, [str(model.qualified_name) for model in models]))
             return
@@ -286,18 +339,12 @@ class _Writer:
         self._report.tables += tables
         self._report.others += sum(model.qualified_name.is_selectable for model in models) - tables
 
-
-def _files(folder: ModelFolder, models: Sequence[Securable]) -> Mapping[Path, Sequence[Securable]]:
-    """Return the models by their files, in the order of the files."""
-    tables, others = of_kind(Table, models), [model for model in models if not isinstance(model, Table)]
-    by_path: dict[Path, list[Securable]] = defaultdict(list)
-    for model in (*tables, *others) if folder.per is Per.SCHEMA else (*others, *tables):
-        if isinstance(model, Table):
-            path = folder.file_of(model.qualified_name)
-        else:
-            path = folder.file_of_schema(_schema_of(model))
-        by_path[path].append(model)
-    return by_path
+    def _enter(self, folder: Path) -> None:
+        self._unsynced.add(folder)
+        if folder not in self._folders:
+            folder.mkdir(parents=True, exist_ok=True)
+            remove_unfinished_files(folder)
+            self._folders.add(folder)
 
 
 def _schema_of(model: Securable) -> str:

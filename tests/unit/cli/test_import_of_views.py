@@ -168,7 +168,7 @@ def test_the_file_of_a_query_is_never_overwritten(workspace: Workspace, tmp_path
     refused = workspace.runs("import", "dev", "--to", "conf/models/all.yml")
     assert refused.code == ExitCode.REFUSED
     assert "gold.revenue.sql exists, with another query than dev.gold.revenue" in refused.stderr
-    assert not (tmp_path / "conf" / "models" / "all.yml").exists()
+    assert [path for path in (tmp_path / "conf" / "models").rglob("*.*") if path.is_file()] == [other]
     by_schema = workspace.runs("import", "dev", "--to", "conf/models", "--per", "schema")
     assert by_schema.code == ExitCode.PARTIAL
     assert other.read_text() == "SELECT 1 AS a\n"

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from delta_engine.actions.policy import matches_any
 from delta_engine.aspects import SCHEMA_FACETS
-from delta_engine.config.editor_files import schema_line
-from delta_engine.config.model_writer import python_models, query_text, yaml_models
+from delta_engine.config.model_writer import python_models, yaml_models
 from delta_engine.config.settings import Settings
-from delta_engine.config.whole_files import StagedFiles
-from delta_engine.config.yaml_documents import MAX_BYTES
-from delta_engine.errors import InvalidCommandError, RefusedError
+from delta_engine.errors import RefusedError
 from delta_engine.models import (
-    AbacPolicy,
     Schema,
     Securable,
     Table,
@@ -25,7 +20,7 @@ from delta_engine.models import (
     resource_key,
     subject,
 )
-from delta_engine.orchestrate.import_folder import ModelFolder, Per, query_file_of
+from delta_engine.orchestrate.import_folder import ModelFolder, Per, create_files, file_texts, query_file_of
 from delta_engine.orchestrate.importing import as_written
 from delta_engine.tools.importers.declared import Source
 from delta_engine.tools.importers.variables import Variables, written
@@ -119,70 +114,29 @@ def _shortened(
 
 def text_of(importable: Importable, settings: Settings, *, is_python: bool) -> str:
     """Return one file with all models, and with the queries of views in it."""
-    return _text([kept for _, kept in importable.models.values()], settings, is_python=is_python)
-
-
-def _text(models: Sequence[Securable], settings: Settings, *, is_python: bool = False) -> str:
     write = python_models if is_python else yaml_models
-    return written(write(models, settings.variables))
+    return written(write([kept for _, kept in importable.models.values()], settings.variables))
 
 
 def write_models(
     importable: Importable, settings: Settings, conf_dir: Path, to: Path, per: Per | None, *, is_python: bool
 ) -> list[Path]:
-    """Write models to new files, and return the files of models.
-
-    Raises:
-        InvalidCommandError: one of the files is there already, or would be too large.
-        OSError: one of them cannot be written. In either case, none is.
-    """
+    """Write models to new files, all of them or none, and return the files of models. Errors as for `create_files`."""
+    models = [model for model, _ in importable.models.values()]
+    folder = ModelFolder(path=to, per=per or Per.SCHEMA, settings=settings, conf_dir=conf_dir)
+    files = {to: models} if per is None else folder.files_of(models)
     texts: dict[Path, str] = {}
-    files = _files(importable, settings, conf_dir, to, per)
-    for path, pairs in files.items():
-        kept = [_with_file(model, own, path, settings, texts) for model, own in pairs]
-        first = "" if is_python else f"{schema_line(path, conf_dir)}\n"
-        texts[path] = f"{first}{_text(kept, settings, is_python=is_python)}"
-    for path, text in texts.items():
-        if os.path.lexists(path):
-            raise InvalidCommandError(
-                f"{path} exists, and importing never overwrites files",
-                way_out="Name another place with --to, or move the file away.",
-            )
-        if len(text) > MAX_BYTES:
-            raise InvalidCommandError(
-                f"{path} would be larger than a model file may be", way_out="Import it with --per table."
-            )
-    with StagedFiles() as staged:
-        for path, text in texts.items():
-            staged.add(path, text.encode(), replaces=False)
-        staged.publish()
+    for path, models_of_file in files.items():
+        kept = [_kept(model, importable) for model in models_of_file]
+        write = python_models if is_python else yaml_models
+        texts |= file_texts(kept, path, settings.variables, conf_dir, write=write, finish=written)
+    create_files(texts)
     return [*files]
 
 
-def _files(
-    importable: Importable, settings: Settings, conf_dir: Path, to: Path, per: Per | None
-) -> dict[Path, list[tuple[Securable, Securable]]]:
-    """Return the models of each file."""
-    folder = ModelFolder(path=to, per=per or Per.SCHEMA, settings=settings, conf_dir=conf_dir)
-    files: dict[Path, list[tuple[Securable, Securable]]] = {}
-    for model, kept in importable.models.values():
-        files.setdefault(to if per is None else _path(folder, model), []).append((model, kept))
-    return files
-
-
-def _path(folder: ModelFolder, model: Securable) -> Path:
-    if isinstance(model, Table):
-        return folder.file_of(model.qualified_name)
-    assert not isinstance(model, AbacPolicy)  # no source has policies
-    return folder.file_of_schema(model.schema_name)
-
-
-def _with_file(
-    model: Securable, kept: Securable, path: Path, settings: Settings, texts: dict[Path, str]
-) -> Securable:
-    """Return a view with its query in a file next to the models', whose text is noted; any other model as it is."""
-    if not isinstance(model, View) or not isinstance(kept, View):
-        return kept
-    name = query_file_of(model)
-    texts[path.parent / name] = written(query_text(kept, settings.variables))
-    return replace(kept, query_file=name)
+def _kept(model: Securable, importable: Importable) -> Securable:
+    """Return what files say of a model; the file of a query has the name that its view has in this environment."""
+    _, kept = importable.models[resource_key(model.qualified_name)]
+    if isinstance(model, View) and isinstance(kept, View):
+        return replace(kept, query_file=query_file_of(model))
+    return kept
