@@ -39,12 +39,11 @@ from delta_engine.models import (
     View,
     ViewName,
     by_resource,
-    former_names,
     of_kind,
     resource_key,
 )
 from delta_engine.models.constraints import resolved
-from delta_engine.ownership.recorded import Recorded
+from delta_engine.ownership.recorded import Recorded, undeclared
 from delta_engine.state.states import CatalogState, RelationKind
 from delta_engine.state.view_states import ViewState, with_set_queries
 from delta_engine.telemetry.garbage import no_garbage_collection
@@ -187,14 +186,8 @@ class TablePlanner:
         undone: Collection[SecurableName] | None,
     ) -> Iterator[SecurableChange]:
         """Yield what becomes of all but tables that only records have; an undo drops what the undone run created."""
-        declared = {
-            resource_key(name)
-            for model in models
-            if not isinstance(model, Table)
-            for name in (model.qualified_name, *former_names(model))
-        }
-        for record in records.values():
-            if isinstance(record.name, QualifiedName) or record.key in declared or record.declared is None:
+        for record in undeclared(records, models):
+            if isinstance(record.name, QualifiedName) or record.declared is None:
                 continue
             name = record.declared.qualified_name
             exists = _exists(name, state)

@@ -41,26 +41,6 @@ def declared_by(records: Mapping[str, Recorded[_Model]]) -> dict[str, _Model]:
     return {key: model for key, model in declared.items() if model is not None}
 
 
-@no_garbage_collection()
-def last_models(records: Mapping[str, Recorded[_Model]]) -> dict[str, _Model]:
-    """Return the models that were applied last, or attempted last where no run finished, by their keys."""
-    models = {key: record.last_model for key, record in records.items()}
-    return {key: model for key, model in models.items() if model is not None}
-
-
-def undeclared_others(declared: Iterable[Securable], state: DeploymentState | None) -> tuple[Securable, ...]:
-    """Return what was applied or attempted besides tables and schemas, and no model declares or renames."""
-    names = {
-        resource_key(name) for model in declared for name in (model.qualified_name, *former_names(model))
-    }
-    recorded = last_models(model_records(state))
-    return tuple(
-        model
-        for key, model in recorded.items()
-        if not (key in names or isinstance(model, Table) or model.qualified_name.is_container)
-    )
-
-
 def with_recorded_tags(observed: CatalogState, state: DeploymentState | None) -> CatalogState:
     """Return a snapshot whose functions have their recorded tags, where the platform does not show tags."""
     records = state.resources if state else {}

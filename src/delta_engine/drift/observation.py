@@ -41,6 +41,7 @@ class Observation:
 
     Args:
         models: the declared models, keys of tables resolved.
+        retired: the last models of what is recorded and no longer declared, under the names of the read.
         observed: a snapshot of them, and of what is recorded and no longer declared.
         loaded: the deployment state as it was loaded; None if there is none yet.
         state: the same under the present names of tables; for a plan, with the statuses that the snapshot shows.
@@ -54,6 +55,7 @@ class Observation:
 
     models: tuple[Securable, ...]
     observed: CatalogState
+    retired: tuple[Securable, ...] = ()
     loaded: DeploymentState | None = None
     state: DeploymentState | None = None
     records: Mapping[str, Recorded[Any]] = field(default_factory=dict)

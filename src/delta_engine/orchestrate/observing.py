@@ -10,9 +10,7 @@ from delta_engine.actions.policy import Policy
 from delta_engine.backends.capabilities import Feature
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.recorded_models import (
-    last_models,
     model_records,
-    undeclared_others,
     under_new_names,
     with_recorded_grants,
     with_recorded_tags,
@@ -40,10 +38,7 @@ from delta_engine.models import (
 )
 from delta_engine.models.constraints import resolved, tables_of_open_keys
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, OpenRun
-from delta_engine.orchestrate.undeclared_tables import (
-    read_catalog,
-    undeclared_tables,
-)
+from delta_engine.orchestrate.undeclared_tables import read_catalog, undeclared_models
 from delta_engine.state.catalog_reader import with_tables_read
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.view_states import ABSENT_VIEW
@@ -70,11 +65,8 @@ def observe(
     """
     models = without_done_renames(resolved(models), state)
     besides = without_done_renames(besides, state)
-    recorded = last_models(model_records(state)).values()
-    retired: list[Securable] = [
-        *undeclared_tables(environment, of_kind(Table, models), recorded, is_partial=is_partial),
-        *(() if is_partial else undeclared_others((*models, *besides), state)),
-    ]
+    recorded = model_records(state)
+    retired = undeclared_models(environment, (*models, *besides), recorded, is_partial=is_partial)
     basis = read_catalog(
         environment.reader,
         with_recorded_grants((*models, *besides), state),
@@ -88,24 +80,21 @@ def observe(
         observed = _without_replaced(environment, observed, views)
     models, observed = with_referenced_keys(environment, models, observed)
     basis = replace(basis, models=models, observed=observed, loaded=state, is_partial=is_partial)
-    return _compared(basis, (*models, *besides), retired, environment.planner.policy)
+    return _compared(basis, (*models, *besides), environment.planner.policy)
 
 
-def _compared(
-    basis: Observation, declared: Sequence[Securable], retired: Sequence[Securable], policy: Policy
-) -> Observation:
+def _compared(basis: Observation, declared: Sequence[Securable], policy: Policy) -> Observation:
     """Return an observation with its records, settled and compared with the snapshot.
 
     Args:
         declared: the models that were read.
-        retired: the recorded models of what no longer is declared.
     """
     state, observed = basis.loaded, basis.observed
     settled = state and with_settled_renames(state, declared, observed)
-    names = [model.qualified_name for model in retired]
+    names = [model.qualified_name for model in basis.retired]
     settled = settled and with_settled_creations(settled, names, observed, policy)
     records = model_records(settled)
-    tables = (table.qualified_name for table in of_kind(Table, retired))
+    tables = (table.qualified_name for table in of_kind(Table, basis.retired))
     attempted = {name.key: name for name in tables if not records[resource_key(name)].applied}
     return replace(
         basis,

@@ -13,9 +13,6 @@ from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.view_sides import readers_of
 from delta_engine.compile.planner import with_recorded_queries
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.recorded_models import (
-    undeclared_others,
-)
 from delta_engine.drift.comparison import may_be_renamed
 from delta_engine.drift.drifted_resources import ComparedResource, DriftRefusal, drifted_tables
 from delta_engine.drift.handling import (
@@ -46,7 +43,7 @@ from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import detected_drift, drift_detector, observe, with_statuses
 from delta_engine.orchestrate.runs import Environment, PlannedRun
 from delta_engine.orchestrate.undeclared_tables import created_rows, undeclared_rows
-from delta_engine.ownership.recorded import is_of_table
+from delta_engine.ownership.recorded import is_of_table, undeclared
 from delta_engine.state.catalog_reader import (
     read_again,
     readable_snapshot,
@@ -145,7 +142,7 @@ def _planned(
     intent = _intent(environment, replace(basis, records=records), undo, drifted)
     snapshot = _with_further_tables(environment, intent, snapshot)
     if basis.is_partial:
-        snapshot = _with_recorded(environment, intent, basis.state, snapshot)
+        snapshot = _with_recorded(environment, intent, basis, snapshot)
     snapshot, warnings = _with_files(environment, intent, snapshot)
     plan, observed = intent.plan(snapshot), basis.observed
     written = _with_data_changes(plan, snapshot)
@@ -263,13 +260,14 @@ def _with_further_tables(environment: Environment, intent: Intent, observed: Cat
 
 
 def _with_recorded(
-    environment: Environment, intent: Intent, state: DeploymentState | None, observed: CatalogState
+    environment: Environment, intent: Intent, basis: Observation, observed: CatalogState
 ) -> CatalogState:
     """Return a snapshot that includes recorded policies and views, as far as views are readable.
 
     Some policies may reach what a partial run changes, and the views read it.
     """
-    recorded = undeclared_others(intent.models, state)
+    left = (record.last_model for record in undeclared(basis.records, intent.models))
+    recorded = [model for model in left if model is not None]
     policies = of_kind(AbacPolicy, recorded)
     if policies:
         read = snapshot_by(environment.reader, policies)
@@ -279,7 +277,7 @@ def _with_recorded(
     views = readers_of(names, of_kind(View, recorded))
     if views:
         shown = readable_snapshot(environment.reader, views)[0].views
-        shown = with_recorded_queries(shown, state.resources if state else {})
+        shown = with_recorded_queries(shown, basis.records)
         observed = replace(observed, views={**shown, **observed.views})
     return observed
 

@@ -1,25 +1,23 @@
-"""Tables that were applied and are no longer declared: which still are the engine's, and what they hold."""
+"""What was applied and is no longer declared: which tables still are the engine's, and what they hold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from delta_engine.actions.policy import matches_any
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.recorded_models import declared_by
 from delta_engine.drift.observation import Observation
 from delta_engine.models import (
     QualifiedName,
     Securable,
     SecurableName,
     Table,
-    former_names,
     labelled,
     of_kind,
 )
 from delta_engine.orchestrate.runs import UNREADABLE, Environment
-from delta_engine.ownership.recorded import Recorded, table_record
+from delta_engine.ownership.recorded import AnyRecord, Recorded, table_record, undeclared
 from delta_engine.state.audits import NO_AUDIT, Audit
 from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot
 from delta_engine.state.states import CatalogState
@@ -30,9 +28,9 @@ def undeclared_rows(environment: Environment, basis: Observation) -> Mapping[Sec
     """Return the tables that are no longer declared, with the number of their rows, if the policy drops them."""
     if basis.state is None:
         return {}
-    applied = declared_by(basis.records).values()
-    tables = undeclared_tables(environment, basis.tables, applied, is_partial=basis.is_partial)
-    readable = [table for table in tables if table.key in basis.observed.tables]
+    records = (table_record(basis.records, table.qualified_name) for table in of_kind(Table, basis.retired))
+    applied = [record.declared for record in records if record is not None and record.declared is not None]
+    readable = [table for table in applied if table.key in basis.observed.tables]
     names = tuple(removed_tables(basis.state, readable, basis.observed))
     return _rows(environment, names) if environment.planner.drops_tables else dict.fromkeys(names)
 
@@ -56,19 +54,30 @@ def _rows(environment: Environment, names: Sequence[QualifiedName]) -> Mapping[S
     return {name: rows[name.key] for name in names}
 
 
-def undeclared_tables(
-    environment: Environment, models: Sequence[Table], applied: Iterable[Securable], *, is_partial: bool
-) -> list[Table]:
-    """Return the applied models of the project's tables that no model declares, nor renames.
+def undeclared_models(
+    environment: Environment,
+    models: Sequence[Securable],
+    records: Mapping[str, AnyRecord],
+    *,
+    is_partial: bool,
+) -> list[Securable]:
+    """Return the last models of what the project has recorded, but for schemas, and no model declares or renames.
 
     If models were left out, only the tables that the selection includes are known to be undeclared.
     """
-    declared = {model.key for model in models}
-    declared |= {former.key for model in models for former in former_names(model)}
-    left = [model for model in applied if isinstance(model, Table) and model.key not in declared]
-    if is_partial:
-        left = [table for table in left if table.key in environment.removed]
-    return [table for table in left if matches_any(table.qualified_name, environment.owns)]
+    left = (record.last_model for record in undeclared(records, models))
+    return [
+        model
+        for model in left
+        if model is not None and _is_retired(environment, model, is_partial=is_partial)
+    ]
+
+
+def _is_retired(environment: Environment, model: Securable, *, is_partial: bool) -> bool:
+    if not isinstance(model, Table):
+        return not (is_partial or model.qualified_name.is_container)
+    is_chosen = not is_partial or model.key in environment.removed
+    return is_chosen and matches_any(model.qualified_name, environment.owns)
 
 
 def removed_tables(
@@ -95,7 +104,7 @@ def removed_tables(
 def read_catalog(
     reader: CatalogReader,
     models: Sequence[Securable],
-    undeclared: Sequence[Securable],
+    retired: Sequence[Securable],
     *,
     tolerates_unreadable: bool,
 ) -> Observation:
@@ -105,7 +114,7 @@ def read_catalog(
         CatalogReadError, RefusalGroup: a catalog, or something declared that is not tolerated, cannot be read.
     """
     required = () if tolerates_unreadable else [labelled(model.qualified_name) for model in models]
-    retired = [replace(model, renamed_from=()) if isinstance(model, Table) else model for model in undeclared]
+    retired = [replace(model, renamed_from=()) if isinstance(model, Table) else model for model in retired]
     failed: Exception | None = None
     if retired:
         try:
@@ -122,6 +131,7 @@ def read_catalog(
     )
     return Observation(
         models=tuple(models),
+        retired=tuple(retired),
         observed=observed,
         unreadable=unreadable,
         warnings=tuple(map(_unreadable, warned)),

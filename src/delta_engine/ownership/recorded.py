@@ -6,7 +6,7 @@ records and encoded from them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from enum import Enum
@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, Generic, TypeAlias, TypeGuard, TypeVar
 
 from delta_engine.aspects.comparison import Model_co
-from delta_engine.models import QualifiedName, Securable, SecurableName, Table, resource_key
+from delta_engine.models import QualifiedName, Securable, SecurableName, Table, former_names, resource_key
 from delta_engine.models.open_struct import Count, Moment, OpenStruct
 from delta_engine.state.table_queries import TableVersion
 
@@ -341,6 +341,16 @@ def table_record(records: Mapping[str, AnyRecord], name: QualifiedName) -> Recor
     """Return the record of a table, if there is one."""
     record = records.get(resource_key(name))
     return record if is_of_table(record) else None
+
+
+def undeclared(
+    records: Mapping[str, Recorded[_Model]], models: Iterable[Securable]
+) -> Iterator[Recorded[_Model]]:
+    """Yield the records of what no model declares or renames; `records` are by resource key."""
+    declared = {
+        resource_key(name) for model in models for name in (model.qualified_name, *former_names(model))
+    }
+    return (record for key, record in records.items() if key not in declared)
 
 
 def is_unrecorded(record: AnyRecord | None) -> bool:
