@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from delta_engine.models import Table
 from delta_engine.orchestrate.backend import catalog_backend
 from delta_engine.orchestrate.importing import import_tables
-from delta_engine.tools.importers.declared import Wanted
+from delta_engine.tools.importers.catalog import Wanted
 from delta_engine.tools.importers.sources import read_source
 from delta_engine.tools.importers.variables import Variables
 from tests.cases.contract_collections import CONTRACTS, MADE_BY_DBT, MANIFEST

@@ -9,9 +9,8 @@ from hypothesis import given
 
 from delta_engine.models import Table
 from delta_engine.models.parts import by_principal, without_implied
-from delta_engine.tools.importers.catalog import Catalog
+from delta_engine.tools.importers.catalog import Catalog, Wanted
 from delta_engine.tools.importers.contracts import contract_text
-from delta_engine.tools.importers.declared import Wanted
 from delta_engine.tools.importers.odcs import read_contract
 from delta_engine.tools.importers.scanning import Script, statements
 from delta_engine.tools.importers.statements import apply
@@ -63,7 +62,9 @@ def test_the_statements_of_a_change_are_read_as_the_next_model(both: tuple[Table
 @given(models())
 def test_a_contract_says_what_both_can_say(model: Table) -> None:
     text, _ = contract_text([model], {model.key: model}, "dev", "1.0.0")
-    (table,) = read_contract(text, "1.odcs.yaml", Wanted(environment="dev", with_checks=True)).models
+    catalog = Catalog()
+    read_contract(text, "1.odcs.yaml", Wanted(environment="dev", with_checks=True), catalog)
+    (table,) = catalog.models
     assert isinstance(table, Table)
     for own, other in zip(table.columns, model.columns, strict=True):
         plain = replace(other, default=None, generated_as=None, identity=None, mask=None, declared_at=None)

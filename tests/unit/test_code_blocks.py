@@ -16,7 +16,7 @@ from jsonschema import Draft7Validator
 from delta_engine.cli.terminal import USAGE_ERROR
 from delta_engine.config.model_text import LISTS
 from delta_engine.config.yaml_documents import parse_document
-from delta_engine.tools.importers.declared import Wanted
+from delta_engine.tools.importers.catalog import Catalog, Wanted
 from delta_engine.tools.importers.odcs import read_contract
 from delta_engine.tools.lint.house_rules import house_rules_of
 from tests.cases.documentation import DOCS, PAGES, Block, blocks, console_steps, simple_commands
@@ -91,7 +91,9 @@ def check_yaml(block: Block) -> None:
     elif keys <= CONFIGURATION_KEYS:
         CONFIGURATION.validate({**ENVIRONMENT, **content})
     elif "apiVersion" in keys:
-        assert read_contract(block.text, block.place, Wanted(environment="dev")).models
+        catalog = Catalog()
+        read_contract(block.text, block.place, Wanted(environment="dev"), catalog)
+        assert catalog.models
     elif keys == {"repos"}:
         assert "delta-engine-validate" in block.text  # tests/bundle/test_hooks.py runs the hooks
     elif keys == {"targets"}:

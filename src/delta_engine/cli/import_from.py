@@ -31,7 +31,7 @@ def import_from(
     from delta_engine.orchestrate.import_folder import Per, write_editor_files
     from delta_engine.telemetry.context import command
     from delta_engine.telemetry.visible import counted
-    from delta_engine.tools.importers.declared import Wanted
+    from delta_engine.tools.importers.catalog import Wanted
     from delta_engine.tools.importers.sources import read_source
     from delta_engine.tools.importers.variables import Variables, given_variables
     from delta_engine.tools.importers.writing import importable, text_of, write_models

@@ -1,4 +1,4 @@
-"""The catalog that statements leave: models by name, and changes of their parts."""
+"""The catalog that sources leave: models by name, and changes of their parts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from delta_engine.aspects.renames import Renames
-from delta_engine.errors import SourceLocation
+from delta_engine.errors import ConfigError, RefusedError, SourceLocation
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -52,20 +52,39 @@ class LeftOutError(NotReadError):
     """A statement is about something whose creation was left out, which was said already."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to read of sources.
+
+    Args:
+        home: the catalog and the schema of names that lack them.
+        environment: the environment whose server is meant.
+        with_checks: whether quality rules become checks.
+    """
+
+    home: tuple[str | None, str | None] = (None, None)
+    environment: str = ""
+    with_checks: bool = False
+
+
 @dataclass(slots=True)
 class Catalog:
-    """The models that statements have left so far.
+    """The models that sources have left so far, with stand-ins for variables.
 
     Args:
         catalog: the current catalog; None without one.
         schema: the current schema; None without one.
         left_out: the slots of securables whose creation was left out.
+        refusals: what else is left out, with the reasons.
+        notes: what else to say.
     """
 
     catalog: str | None = None
     schema: str | None = None
     slots: dict[str, Any] = field(default_factory=dict)
     left_out: set[str] = field(default_factory=set)
+    refusals: list[RefusedError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def models(self) -> tuple[Securable, ...]:
@@ -131,6 +150,14 @@ class Catalog:
             )
         self.left_out.discard(slot)
         self.slots[slot] = replace(model, grants=present.grants) if isinstance(present, Table) else model
+
+    def add_table(self, table: Table) -> None:
+        """Add a table of a contract or a manifest, or its refusal if the name is taken."""
+        try:
+            self.add(table, replaces=False, keeps=False)
+        except NotReadError as error:
+            place = table.declared_at
+            self.refusals.append(ConfigError(str(error), location=place, way_out="Remove one of them."))
 
     def put(self, model: Securable) -> None:
         """Take the changed model of something that exists."""

@@ -17,7 +17,7 @@ from delta_engine.errors import ConfigError, RefusedError, SourceLocation
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Part, PrimaryKey, Table
 from delta_engine.models.open_struct import Struct
 from delta_engine.telemetry.visible import counted
-from delta_engine.tools.importers.declared import Source
+from delta_engine.tools.importers.catalog import Catalog
 
 _VERSION: Final = re.compile(r"/manifest/v(\d+)\.json$")
 _FIRST, _LAST = 10, 12
@@ -83,8 +83,8 @@ class _Manifest(msgspec.Struct):
     sources: dict[str, msgspec.Raw] = {}
 
 
-def read_manifest(text: str, file: str) -> Source:
-    """Return what a manifest declares.
+def read_manifest(text: str, file: str, catalog: Catalog) -> None:
+    """Add what a manifest declares to a catalog.
 
     Raises:
         ConfigError: it is no manifest of these versions.
@@ -105,23 +105,21 @@ def read_manifest(text: str, file: str) -> Source:
             location=place,
             way_out=f"Write it with {other}: dbt parse.",
         )
-    tables: list[Table] = []
-    refusals: list[RefusedError] = []
     without_contract = 0
     for key, data in {**manifest.nodes, **manifest.sources}.items():
         try:
             node = msgspec.json.decode(data, type=_Node)
             if node.has_contract or (node.is_source and node.columns):
-                tables.append(_table(node, place))
+                catalog.add_table(_table(node, place))
             else:
                 without_contract += node.resource_type == "model"
         except RefusedError as refusal:
-            refusals += refusal.refusals
+            catalog.refusals += refusal.refusals
         except (ValueError, msgspec.DecodeError) as error:
-            refusals.append(ConfigError(f"{key}: {_reason(error)}", location=place))
-    models = counted(without_contract, "model")
-    notes = [f"left out, without an enforced contract: {models} of dbt"] if without_contract else []
-    return Source(models=tables, refusals=refusals, notes=notes)
+            catalog.refusals.append(ConfigError(f"{key}: {_reason(error)}", location=place))
+    if without_contract:
+        models = counted(without_contract, "model")
+        catalog.notes.append(f"left out, without an enforced contract: {models} of dbt")
 
 
 def _reason(error: Exception) -> str:

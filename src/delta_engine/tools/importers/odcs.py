@@ -20,7 +20,7 @@ from delta_engine.models.types import ArrayType, DataType, MapType, StructField,
 from delta_engine.sql.expressions import condition_problem
 from delta_engine.sql.text import quote_ident, sql_literal
 from delta_engine.telemetry.visible import counted
-from delta_engine.tools.importers.declared import Source, Wanted
+from delta_engine.tools.importers.catalog import Catalog, Wanted
 
 SUPPORTED: Final = "v3."
 PRIMARY_KEY_NAME: Final = "primaryKeyName"
@@ -133,8 +133,8 @@ class Contract(_Part):
     schema: list[Element] | None = None
 
 
-def read_contract(text: str, file: str, wanted: Wanted) -> Source:
-    """Return what a contract declares.
+def read_contract(text: str, file: str, wanted: Wanted, catalog: Catalog) -> None:
+    """Add what a contract declares to a catalog.
 
     Raises:
         RefusedError: it is no contract of version 3, or names no place.
@@ -149,10 +149,11 @@ def read_contract(text: str, file: str, wanted: Wanted) -> Source:
         raise document.error(problem.path, reason, problem.way_out) from None
     reader = _Reader(document, contract, wanted)
     for number, item in enumerate(contract.schema or ()):
-        reader.read(item, number)
-    rules = counted(reader.other_rules, "quality rule")
-    notes = [f"left out, no CHECK of a row: {rules} of {file}"] if reader.other_rules else []
-    return Source(models=reader.tables, refusals=reader.refusals, notes=notes)
+        reader.read(item, number, catalog)
+    if reader.other_rules:
+        catalog.notes.append(
+            f"left out, no CHECK of a row: {counted(reader.other_rules, 'quality rule')} of {file}"
+        )
 
 
 def _refuse_other_versions(document: Document) -> None:
@@ -189,8 +190,6 @@ class _Reader:
         self._contract = contract
         self._wanted = wanted
         self._place = self._find_place()
-        self.tables: list[Table] = []
-        self.refusals: list[RefusedError] = []
         self.other_rules = 0
 
     def _find_place(self) -> tuple[str, str]:
@@ -208,19 +207,19 @@ class _Reader:
             )
         return catalog or str(own[0].catalog), schema or str(own[0].schema)
 
-    def read(self, item: Element, number: int) -> None:
-        """Take an object of the contract."""
+    def read(self, item: Element, number: int, catalog: Catalog) -> None:
+        """Add an object of the contract to a catalog."""
         path = ("schema", number)
-        if (item.physical_type or "table").lower() not in _TABLES:
-            reason = f"{item.name} is a {item.physical_type}, but the import reads only contracts of tables"
-            self.refusals.append(self._document.error(path, reason))
-            return
         try:
-            self.tables.append(self._table(item, path))
+            if (item.physical_type or "table").lower() not in _TABLES:
+                kind = item.physical_type
+                reason = f"{item.name} is a {kind}, but the import reads only contracts of tables"
+                raise self._document.error(path, reason)
+            catalog.add_table(self._table(item, path))
         except RefusedError as refusal:
-            self.refusals += refusal.refusals
+            catalog.refusals += refusal.refusals
         except ValueError as error:
-            self.refusals.append(self._document.error(path, f"{item.name}: {error}"))
+            catalog.refusals.append(self._document.error(path, f"{item.name}: {error}"))
 
     def _table(self, item: Element, path: tuple[str | int, ...]) -> Table:
         properties = item.properties or []

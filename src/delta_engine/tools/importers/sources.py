@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from delta_engine.config.yaml_documents import MAX_BYTES, decoded, read_bytes
 from delta_engine.errors import ConfigError, InvalidCommandError, RefusedError, SourceLocation
-from delta_engine.models import Securable
-from delta_engine.tools.importers.catalog import Catalog
+from delta_engine.tools.importers.catalog import Catalog, Wanted
 from delta_engine.tools.importers.dbt import read_manifest
-from delta_engine.tools.importers.declared import Source, Wanted
 from delta_engine.tools.importers.odcs import read_contract
-from delta_engine.tools.importers.reading import NotReadError
 from delta_engine.tools.importers.scanning import Script, statements
 from delta_engine.tools.importers.statements import apply
 from delta_engine.tools.importers.variables import Variables
@@ -29,46 +25,32 @@ _CONTRACTS: Final = (".yml", ".yaml")
 _LONGEST_HEAD: Final = 2**16
 
 
-def read_source(paths: Sequence[Path], wanted: Wanted, variables: Variables) -> Source:
+def read_source(paths: Sequence[Path], wanted: Wanted, variables: Variables) -> Catalog:
     """Return what files and folders declare.
 
     Raises:
         InvalidCommandError: a path is missing or has no file to read.
     """
     catalog = Catalog(*wanted.home)
-    refusals: list[RefusedError] = []
-    notes: list[str] = []
     for file in [file for path in paths for file in _files(path)]:
         try:
-            source = _read(file, catalog, wanted, variables)
-            refusals += [*source.refusals, *_added(source.models, catalog)]
-            notes += source.notes
+            _read(file, catalog, wanted, variables)
         except RefusedError as refusal:
-            refusals += refusal.refusals
-    return Source(models=catalog.models, refusals=refusals, notes=notes)
+            catalog.refusals += refusal.refusals
+    return catalog
 
 
-def _read(file: Path, catalog: Catalog, wanted: Wanted, variables: Variables) -> Source:
-    """Return what a file declares; the statements of a script change the catalog themselves."""
+def _read(file: Path, catalog: Catalog, wanted: Wanted, variables: Variables) -> None:
     match file.suffix.lower():
         case ".yml" | ".yaml":
             text = variables.rendered(_text(file, MAX_BYTES), str(file), is_template=False)
-            return read_contract(text, str(file), wanted)
+            read_contract(text, str(file), wanted, catalog)
         case ".json":
-            return read_manifest(_text(file, MAX_MANIFEST_BYTES), str(file))
-    script = Script(str(file), variables.rendered(_text(file, MAX_SCRIPT_BYTES), str(file)), variables.shown)
-    return Source(
-        models=(), refusals=[*chain.from_iterable(apply(own, catalog) for own in statements(script))]
-    )
-
-
-def _added(models: Iterable[Securable], catalog: Catalog) -> Iterator[RefusedError]:
-    """Take the tables of a contract or a manifest, and yield the refusals of those whose names are taken."""
-    for model in models:
-        try:
-            catalog.add(model, replaces=False, keeps=False)
-        except NotReadError as error:
-            yield ConfigError(str(error), location=model.declared_at, way_out="Remove one of them.")
+            read_manifest(_text(file, MAX_MANIFEST_BYTES), str(file), catalog)
+        case _:
+            text = variables.rendered(_text(file, MAX_SCRIPT_BYTES), str(file))
+            for statement in statements(Script(str(file), text, variables.shown)):
+                catalog.refusals += apply(statement, catalog)
 
 
 def _files(path: Path) -> Iterator[Path]:

@@ -22,7 +22,7 @@ from delta_engine.models import (
 )
 from delta_engine.orchestrate.import_folder import ModelFolder, Per, create_files, file_texts, query_file_of
 from delta_engine.orchestrate.importing import as_written
-from delta_engine.tools.importers.declared import Source
+from delta_engine.tools.importers.catalog import Catalog
 from delta_engine.tools.importers.variables import Variables, written
 from delta_engine.validation.owned_names import OwnedTables
 from delta_engine.validation.validator import PlanValidator
@@ -49,7 +49,7 @@ class Importable:
 
 
 def importable(
-    source: Source,
+    source: Catalog,
     variables: Variables,
     settings: Settings,
     present: Iterable[Securable],

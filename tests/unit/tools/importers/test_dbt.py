@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Part, PrimaryKey, Table
-from delta_engine.tools.importers.declared import Source, Wanted
+from delta_engine.tools.importers.catalog import Catalog, Wanted
 from delta_engine.tools.importers.sources import read_source
 from delta_engine.tools.importers.variables import Variables
 
@@ -32,7 +32,7 @@ def node(name: str, **facts: Any) -> dict[str, Any]:
     }
 
 
-def read(tmp_path: Path, *nodes: dict[str, Any], version: int | str = 12) -> Source:
+def read(tmp_path: Path, *nodes: dict[str, Any], version: int | str = 12) -> Catalog:
     file = tmp_path / "manifest.json"
     of_kind = {"nodes": {}, "sources": {}}  # type: dict[str, dict[str, Any]]
     for own in nodes:

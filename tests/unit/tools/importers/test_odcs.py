@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from delta_engine.models import CheckConstraint, Column, ForeignKey, PrimaryKey, Table
+from delta_engine.tools.importers.catalog import Catalog, Wanted
 from delta_engine.tools.importers.contracts import contract_text
-from delta_engine.tools.importers.declared import Source, Wanted
 from delta_engine.tools.importers.sources import read_source
 from delta_engine.tools.importers.variables import Variables
 
@@ -25,7 +25,7 @@ schema:
 """
 
 
-def read(tmp_path: Path, text: str | bytes, *, home: tuple[str | None, str | None] = (None, None)) -> Source:
+def read(tmp_path: Path, text: str | bytes, *, home: tuple[str | None, str | None] = (None, None)) -> Catalog:
     file = tmp_path / "shop.odcs.yaml"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     wanted = Wanted(home=home, environment="dev", with_checks=True)

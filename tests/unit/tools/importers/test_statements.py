@@ -21,7 +21,7 @@ from delta_engine.models import (
     View,
     ViewColumn,
 )
-from delta_engine.tools.importers.declared import Source, Wanted
+from delta_engine.tools.importers.catalog import Catalog, Wanted
 from delta_engine.tools.importers.scanning import Script, statements
 from delta_engine.tools.importers.sources import read_source
 from delta_engine.tools.importers.variables import Variables
@@ -34,7 +34,7 @@ COLUMNS = [
 ]
 
 
-def read(tmp_path: Path, *scripts: str | bytes) -> Source:
+def read(tmp_path: Path, *scripts: str | bytes) -> Catalog:
     """Return what scripts declare whose names are in dev.silver."""
     folder = tmp_path / "ddl"
     folder.mkdir()
@@ -48,7 +48,7 @@ def table(*columns: Column, name: str = "t", **facts: object) -> Table:
     return Table("dev", "silver", name, columns or COLUMNS, **facts)  # type: ignore[arg-type]
 
 
-def messages(source: Source, tmp_path: Path) -> list[str]:
+def messages(source: Catalog, tmp_path: Path) -> list[str]:
     return [str(refusal).removeprefix(f"{tmp_path}/ddl/") for refusal in source.refusals]
 
 
