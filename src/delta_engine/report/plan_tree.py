@@ -112,7 +112,7 @@ def plan_summary(plan: TablePlan, *, is_refused: bool = False) -> str:
         for change in (Create, Align, Drop)
         if (number := len(plan.of_kind(change, kind.word)))
     ]
-    parts += [f"{count} × {hazard}" for hazard, count in sorted(hazards.items())]
+    parts += [f"{count:,} × {hazard}" for hazard, count in sorted(hazards.items())]
     if size := sum(align.cost.size or 0 for align in plan.align_tables if align.cost is not None):
         parts.append(f"{described_size(size)} to rewrite")
     return ", ".join(parts)

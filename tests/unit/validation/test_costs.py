@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -95,6 +95,12 @@ def test_the_plan_says_it() -> None:
     )
     assert plan_summary(plan).endswith("1.0 GB to rewrite")
     assert Hazard.REWRITES_DATA in REWRITE.hazards
+
+
+def test_a_summary_separates_thousands() -> None:
+    (align,) = planned(REWRITE).align_tables
+    many = TablePlan((replace(align, actions=(REWRITE,) * 5000),))
+    assert "5,000 × rewrites data" in plan_summary(many)
 
 
 @pytest.mark.parametrize(

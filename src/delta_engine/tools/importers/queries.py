@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
     from delta_engine.tools.importers.catalog import Catalog
 
 
-_WHOLE_TABLE: Final = re.compile(r"\ATABLE\s+(?=[\w`])", re.IGNORECASE)
-"""The start of `TABLE t`, which sqlglot does not read, for `SELECT * FROM t`."""
+_BEFORE_A_QUERY: Final = frozenset({"", "(", "UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT"})
+"""What stands before `TABLE t`, which sqlglot does not read, for `SELECT * FROM t`."""
 
 
 def view_query(query: str, columns: Sequence[str], catalog: Catalog) -> str:
@@ -29,7 +28,7 @@ def view_query(query: str, columns: Sequence[str], catalog: Catalog) -> str:
     from sqlglot import exp, parse_one
     from sqlglot.errors import SqlglotError
 
-    text = _WHOLE_TABLE.sub("SELECT * FROM ", submitted_query(query))
+    text = _selected(submitted_query(query))
     try:
         tree = parse_one(text, dialect=databricks_dialect())
     except (SqlglotError, RecursionError):
@@ -54,6 +53,21 @@ def view_query(query: str, columns: Sequence[str], catalog: Catalog) -> str:
     if not columns or (names and [name.lower() for name in names] == [name.lower() for name in columns]):
         return text
     return f"SELECT * FROM (\n{text}\n) AS named_columns({idents(columns)})"
+
+
+def _selected(text: str) -> str:
+    """Return a query with `SELECT * FROM t` for each `TABLE t`, but not for one that is an argument of a function."""
+    from sqlglot import TokenType
+
+    names = (TokenType.VAR, TokenType.IDENTIFIER)
+    tokens = [None, None, *sql_tokens(text)]
+    for called, before, word, name in reversed([*zip(*(tokens[start:] for start in range(4)), strict=False)]):
+        first = before.text.upper() if before else ""
+        is_argument = first == "(" and called is not None and called.token_type in names
+        is_start = first in _BEFORE_A_QUERY and not is_argument
+        if is_start and word and word.token_type is TokenType.TABLE and name and name.token_type in names:
+            text = f"{text[: word.start]}SELECT * FROM{text[word.end + 1 :]}"
+    return text
 
 
 def _short_calls(text: str) -> Iterator[int]:

@@ -259,6 +259,12 @@ QUERIES = {
     "SELECT /*+ BROADCAST(o) */ o.id FROM t AS o": "SELECT /*+ BROADCAST(o) */ o.id FROM dev.silver.t AS o",
     "TABLE t": "SELECT * FROM dev.silver.t",
     "table gold.`t`": "SELECT * FROM dev.gold.`t`",
+    "WITH c AS (TABLE t) SELECT id FROM (table gold.u) UNION ALL TABLE c": (
+        "WITH c AS (SELECT * FROM dev.silver.t) SELECT id FROM (SELECT * FROM dev.gold.u) UNION ALL SELECT * FROM c"
+    ),
+    "SELECT id, (table) AS a FROM (SELECT 1 AS id, table FROM t)": (
+        "SELECT id, (table) AS a FROM (SELECT 1 AS id, table FROM dev.silver.t)"
+    ),
     "SELECT * FROM `t` /* t */ JOIN u USING (id)": (
         "SELECT * FROM dev.silver.`t` /* t */ JOIN dev.silver.u USING (id)"
     ),
