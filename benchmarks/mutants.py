@@ -39,7 +39,6 @@ _ORCHESTRATED: Final = (
         "consents",
         "deployments",
         "drift_reports",
-        "intent",
         "judging",
         "last_changes",
         "observing",

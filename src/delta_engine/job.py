@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import DeltaEngineError, raise_all
 from delta_engine.orchestrate.deployments import UNKNOWN_ORIGIN, RunOrigin, open_deployment, open_report_files
 from delta_engine.orchestrate.drift_reports import drift_page, record_drift, report_drift
@@ -14,7 +15,7 @@ from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.orchestrator import sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_project
-from delta_engine.orchestrate.runs import Environment, PlannedRun, RunView
+from delta_engine.orchestrate.runs import Environment, RunView
 from delta_engine.report.drift_text import summary
 from delta_engine.report.json_documents import JobSummary, drift_summary, pending_summary, report_json
 from delta_engine.report.notebook_html import plan_html
@@ -240,15 +241,8 @@ def run_doctor(
 
 
 def _plan_html(planned: PlannedRun, environment: str) -> str:
-    return plan_html(
-        planned.plan,
-        environment=environment,
-        undone=planned.undone,
-        refusals=planned.refusals,
-        notes=(*adopted_lines(planned.adopted), *allowed_lines(planned.consents)),
-        statements=tuple(planned.compiled.sql()),
-        entries=planned.consent_entries,
-    )
+    notes = (*adopted_lines(planned.adopted), *allowed_lines(planned.consents))
+    return plan_html(planned, environment=environment, notes=notes)
 
 
 def _opened(project: Project, spark: SparkSession, origin: RunOrigin = UNKNOWN_ORIGIN) -> Environment:

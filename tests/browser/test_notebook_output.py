@@ -8,6 +8,8 @@ import pytest
 
 from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.compile.compiled_plan import CompiledPlan, Operation, Statement, Step
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.report.notebook_html import framed, plan_html
@@ -52,13 +54,15 @@ RUN = RunReport(
     warnings=("it took long",),
 )
 REFUSAL = UnsafePlanError("it would be dropped", table="dev.silver.gone", way_out="Declare it.")
+SENT = tuple(Statement(sql=sql, actions=()) for sql in ("SELECT 1", HOSTILE))
+COMPILED = CompiledPlan(
+    steps=(Step(name=QualifiedName("dev", "silver", "orders"), operation=Operation.ALTER, statements=SENT),)
+)
 OUTPUTS = {
     "plan": plan_html(
-        PLAN,
+        PlannedRun(plan=PLAN, compiled=COMPILED, refusals=(REFUSAL,)),
         environment="dev",
-        refusals=[REFUSAL],
         notes=["kept: dev.silver.old"],
-        statements=["SELECT 1", HOSTILE],
     ),
     "run": RUN._repr_html_(),
     "drift": framed(drift_html(full_report()), title="Drift report", height="40rem"),

@@ -11,6 +11,7 @@ from delta_engine.actions.drift_policy import IgnoreEntry
 from delta_engine.aspects.protection import is_protected
 from delta_engine.drift.drifted_resources import is_table
 from delta_engine.drift.handling import edited
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import InvalidModelError, StatementError
 from delta_engine.execute.outcomes import AnyOutcome, is_of_table, of_schemas
 from delta_engine.models import Securable, Table
@@ -19,7 +20,7 @@ from delta_engine.orchestrate.acceptance import record_accepted
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.orchestrator import find_drift, plan_revert, plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.orchestrate.runs import OpenRun, PlannedRun, open_run
+from delta_engine.orchestrate.runs import OpenRun, open_run
 from delta_engine.validation.validator import PlanValidator
 from tests.builders import schema_runs
 from tests.builders.histories import (

@@ -17,11 +17,12 @@ from delta_engine.deployment.document import (
     DeploymentState,
 )
 from delta_engine.deployment.recorded_models import declared_by, model_records
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import QualifiedName, Securable, Table, of_kind
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
-from delta_engine.orchestrate.runs import PlannedRun, open_run
+from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders.engines import engine_on
 from tests.fakes.applying import created

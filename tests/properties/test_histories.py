@@ -9,11 +9,11 @@ from hypothesis import assume, given, settings
 
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import DriftRefusal
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import InvalidModelError
 from delta_engine.models import Securable
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.orchestrate.runs import PlannedRun
 from tests.builders.histories import ByHand, Declare, Step, Sync, histories
 from tests.builders.history_runs import do
 from tests.builders.worlds import World, first_name

@@ -14,6 +14,7 @@ from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.drift.drifted_resources import drifted_tables
 from delta_engine.drift.handling import edited
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import ConfigError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Table
@@ -21,7 +22,7 @@ from delta_engine.orchestrate.acceptance import record_accepted
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import find_drift, plan_revert, plan_sync
-from delta_engine.orchestrate.runs import OpenRun, PlannedRun, open_run
+from delta_engine.orchestrate.runs import OpenRun, open_run
 from delta_engine.orchestrate.undoing import plan_undo
 from delta_engine.plan_files.document import Options
 from delta_engine.validation.validator import PlanValidator

@@ -17,6 +17,7 @@ from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.document import (
     AppliedPlan,
 )
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import DeltaEngineError, StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Table
@@ -27,7 +28,7 @@ from delta_engine.orchestrate.orchestrator import apply_file, find_drift, plan_s
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_rules
 from delta_engine.orchestrate.reviewed_plans import make_plan_file
-from delta_engine.orchestrate.runs import PlannedRun, RunView, open_run
+from delta_engine.orchestrate.runs import RunView, open_run
 from delta_engine.ownership.recorded import AnyRecord, is_of_table
 from delta_engine.plan_files.document import NO_OPTIONS, PlanFile, planned_statements
 from delta_engine.plan_files.staleness import StalePlanError

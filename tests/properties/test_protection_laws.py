@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 from delta_engine.actions.policy import DestructiveKind
 from delta_engine.actions.policy import Policy as PlanPolicy
 from delta_engine.backends.sql_runner import Row
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import ConfigError, RefusedError
 from delta_engine.models import Column, ColumnMask, RowFilter, Table, Using
 from delta_engine.models.types import AtomicType
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.orchestrator import plan_sync
-from delta_engine.orchestrate.runs import OpenRun, PlannedRun, open_run
+from delta_engine.orchestrate.runs import OpenRun, open_run
 from delta_engine.orchestrate.undoing import plan_undo
 from delta_engine.plan_files.document import Options
 from delta_engine.sql.text import sql_data_type

@@ -13,6 +13,7 @@ from delta_engine.aspects import TABLE_ASPECTS, VIEW_ASPECTS
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import UnsetManaged
 from delta_engine.backends.capabilities import Capabilities, on_runtime
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.report.json_documents import plan_document
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.models import BACKENDS, OLDER_RUNTIME
@@ -23,7 +24,7 @@ from tests.fakes.planning import statements_of
 @pytest.mark.parametrize("case", golden_cases(), ids=lambda case: case.folder.name)
 def test_golden_case(case: GoldenCase, request: pytest.FixtureRequest) -> None:
     plan = case.plan()
-    outputs = {"plan.json": plan_document(plan, environment="test", statements={}) + "\n"}
+    outputs = {"plan.json": plan_document(PlannedRun(plan=plan), environment="test") + "\n"}
     refusals = "".join(f"{refusal}\n" for refusal in PlanValidator(case.policy).plan_violations(plan))
     if refusals:
         outputs["refusal.txt"] = refusals

@@ -11,15 +11,14 @@ from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import Severity
 from delta_engine.config.model_writer import python_models, yaml_models
 from delta_engine.drift.drift_report import DriftReport, ResourceDrift
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import RefusedError
 from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table, View, of_kind
 from delta_engine.orchestrate.import_folder import FolderReport
 from delta_engine.orchestrate.importing import Imported
-from delta_engine.orchestrate.planned_documents import planned_json
-from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.plan_files.document import Options, PlanFile
 from delta_engine.report.drift_text import drift_text, summary
-from delta_engine.report.json_documents import report_json
+from delta_engine.report.json_documents import plan_document, report_json
 from delta_engine.report.notebook_html import framed, plan_html
 from delta_engine.report.plan_text import summary_lines, tree_lines
 from delta_engine.report.plan_tree import plan_summary
@@ -90,7 +89,7 @@ class Plan:
 
     def as_json(self) -> str:
         """Return the document that `delta-engine plan --json` prints."""
-        return planned_json(self.planned, self.environment)
+        return plan_document(self.planned, environment=self.environment)
 
     def as_markdown(self) -> str:
         """Return the summary that `delta-engine plan --markdown` prints, for a pull request."""
@@ -111,15 +110,8 @@ class Plan:
     def _repr_html_(self) -> str:
         *notes, _ = self._summary_lines()
         with self._speaking():
-            return plan_html(
-                self.actions,
-                environment=self.environment,
-                undone=self.planned.undone,
-                refusals=self.refusals,
-                notes=[*filter(None, [self.note]), *notes, *self.warnings],
-                statements=self.statements,
-                entries=self.planned.consent_entries,
-            )
+            lines = [*filter(None, [self.note]), *notes, *self.warnings]
+            return plan_html(self.planned, environment=self.environment, notes=lines)
 
     def _speaking(self) -> AbstractContextManager[None]:
         return in_context(environment=self.environment, interface="python")
@@ -136,15 +128,7 @@ class Plan:
         yield from map(visible, entry_lines(self.planned.consent_entries))
 
     def _summary_lines(self) -> Iterator[str]:
-        return summary_lines(
-            self.actions,
-            self.planned.unmanaged_parts,
-            environment=self.environment,
-            models=self.models,
-            consents=self.planned.consents,
-            adopted=self.planned.adopted,
-            is_refused=bool(self.refusals),
-        )
+        return summary_lines(self.planned, environment=self.environment, models=self.models)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)

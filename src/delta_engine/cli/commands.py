@@ -9,13 +9,11 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.text import Text
 from typing_extensions import assert_never
 
-from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import Severity
 from delta_engine.cli.many_projects import out_file
 from delta_engine.cli.run_view import (
@@ -30,6 +28,7 @@ from delta_engine.config.editor_schemas import EDITOR_SCHEMAS, editor_schema
 from delta_engine.config.settings import Settings
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import ComparedResource
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.drift.renames import renamed_notes
 from delta_engine.errors import InvalidCommandError, RefusedError, engine_version, raise_all, unknown
 from delta_engine.orchestrate.acceptance import acceptable, edit_project, record_accepted, replaced_edits
@@ -41,11 +40,10 @@ from delta_engine.orchestrate.drift_reports import drift_page, record_drift, rep
 from delta_engine.orchestrate.judging import judged, judged_with_consents
 from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.orchestrator import apply_file, find_drift, revert, sync, undo
-from delta_engine.orchestrate.planned_documents import planned_json
 from delta_engine.orchestrate.planning import draft_unlocked
 from delta_engine.orchestrate.project import Project, load_project
 from delta_engine.orchestrate.reviewed_plans import make_plan_file, write_plan_file
-from delta_engine.orchestrate.runs import Environment, PlannedRun, open_run
+from delta_engine.orchestrate.runs import Environment, open_run
 from delta_engine.orchestrate.undoing import plan_undo, undo_note, undo_of
 from delta_engine.plan_files.codec import read_plan_file
 from delta_engine.plan_files.document import Options
@@ -328,12 +326,11 @@ def _open_environment(context: Context, project: Project, options: Options) -> E
 
 def _show_no_changes(selection: ChangedProject, rendering: Rendering, out: Path | None) -> Ended:
     """Print an empty plan; what runs statements is not opened."""
-    environment, plan = selection.project.settings.environment, TablePlan()
+    environment, plan = selection.project.settings.environment, PlannedRun().plan
     if out is not None:
         print_note("no plan file was written, because there is nothing to plan")
     if rendering is Rendering.JSON:
-        changed = msgspec.to_builtins(selection.changed)
-        typer.echo(plan_document(plan, environment=environment, statements={}, changed_since=changed))
+        typer.echo(plan_document(PlannedRun(), environment=environment, changed_since=selection.changed))
     elif rendering is Rendering.MARKDOWN:
         from delta_engine.tools.pull_requests.markdown import plan_markdown
 
@@ -371,7 +368,7 @@ def _print_planned(
 ) -> None:
     environment = project.settings.environment
     if rendering is Rendering.JSON:
-        typer.echo(planned_json(planned, environment, options.changed))
+        typer.echo(plan_document(planned, environment=environment, changed_since=options.changed))
         return
     if rendering is Rendering.MARKDOWN:
         from delta_engine.tools.pull_requests.markdown import planned_markdown

@@ -20,10 +20,11 @@ from delta_engine.aspects.aspect import Sign
 from delta_engine.cli.terminal import asks, confirm, print_note, printing_above, say, status, stderr_console
 from delta_engine.deployment.document import AppliedPlan
 from delta_engine.drift.drifted_resources import UndoneDrift
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OutcomeKind
 from delta_engine.models import labelled
-from delta_engine.orchestrate.runs import ApplyView, PlannedRun, RunView
+from delta_engine.orchestrate.runs import ApplyView, RunView
 from delta_engine.report.change_tree import Branch
 from delta_engine.report.compact_plan import (
     COMPACT_HEADING,
@@ -244,16 +245,7 @@ def print_statements(statements: Iterable[str]) -> None:
 
 def print_plan_summary(planned: PlannedRun, *, environment: str, models: int, is_full: bool = True) -> None:
     """Print what a plan keeps, a line that counts its changes, and the entries that would allow what is refused."""
-    for line in summary_lines(
-        planned.plan,
-        planned.unmanaged_parts,
-        environment=environment,
-        models=models,
-        consents=planned.consents,
-        adopted=planned.adopted,
-        is_refused=bool(planned.refusals),
-        is_full=is_full,
-    ):
+    for line in summary_lines(planned, environment=environment, models=models, is_full=is_full):
         say(in_one_line(line))
     for line in entry_lines(planned.consent_entries, is_full=is_full):
         say(line)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, NeededConsent, Policy
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from delta_engine.config.entry_text import EntryWriter
 
 
+EMPTY_CATALOG: Final = CatalogState(tables={})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """What a plan and a report are made from.
@@ -53,8 +56,8 @@ class Observation:
         has_undeclared: whether these were read at all, so that `unreadable` says which are missing.
     """
 
-    models: tuple[Securable, ...]
-    observed: CatalogState
+    models: tuple[Securable, ...] = ()
+    observed: CatalogState = EMPTY_CATALOG
     retired: tuple[Securable, ...] = ()
     loaded: DeploymentState | None = None
     state: DeploymentState | None = None

@@ -19,6 +19,7 @@ from delta_engine.deployment.resources import (
     with_version,
 )
 from delta_engine.drift.baselines import with_unmanaged_parts
+from delta_engine.drift.planned_run import PlannedRun, Undo
 from delta_engine.drift.renames import taken_renames
 from delta_engine.drift.replacements import is_replaced_by_run
 from delta_engine.drift.synchronizing import with_accepted_drift
@@ -34,8 +35,6 @@ from delta_engine.models import (
     of_kind,
     resource_key,
 )
-from delta_engine.orchestrate.intent import Undo
-from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.ownership.recorded import AnyRecord, Recorded, is_unrecorded, table_record
 from delta_engine.state.audits import Audit
 from delta_engine.state.states import ABSENT, TableState

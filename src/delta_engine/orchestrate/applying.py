@@ -15,6 +15,7 @@ from delta_engine.deployment.document import ApplyActions
 from delta_engine.deployment.errors import StaleStateError, UnsavedStateError
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import with_version
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.drift.synchronizing import NOT_SHOWN_YET
 from delta_engine.errors import RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError, ApplyStoppedError
@@ -25,7 +26,7 @@ from delta_engine.models import QualifiedName, Table, by_resource, of_kind, reso
 from delta_engine.models.parts import joined_grants
 from delta_engine.orchestrate.last_changes import last_changes
 from delta_engine.orchestrate.recording import Recording
-from delta_engine.orchestrate.runs import NOT_STARTED, UNREADABLE, Environment, OpenRun, PlannedRun
+from delta_engine.orchestrate.runs import NOT_STARTED, UNREADABLE, Environment, OpenRun
 from delta_engine.ownership.recorded import table_record
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.plan_files.staleness import require_statements
@@ -165,7 +166,7 @@ def _ended(
         adopted=[name for name in planned.adopted if name.key not in undone],
         consents=_used_consents(planned, outcomes),
     )
-    report = run.report(planned.plan, outcomes, end, models=len(planned.tables), undone=planned.undone)
+    report = run.report(planned, outcomes, end)
     return AppliedRun(outcomes=outcomes, report=report, is_stopped=is_stopped, unsaved=unsaved)
 
 

@@ -9,8 +9,9 @@ from datetime import datetime
 from delta_engine.actions.policy import Consent, NeededConsent, Policy, last_day
 from delta_engine.aspects.governed_tables import GovernedPlan
 from delta_engine.drift.drifted_resources import DriftRefusal
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import RefusedError
-from delta_engine.orchestrate.runs import Environment, PlannedRun
+from delta_engine.orchestrate.runs import Environment
 from delta_engine.telemetry.context import utc_now
 from delta_engine.validation.broken_views import ProjectNames, lost_calls, view_warnings
 from delta_engine.validation.model_doubts import plan_doubts

@@ -13,6 +13,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.drift.absences import without_hidden
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.drift.observation import Observation
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.drift.synchronizing import is_accepted_deletion
 from delta_engine.errors import raise_all
 from delta_engine.execute.outcomes import TableOutcome
@@ -22,7 +23,7 @@ from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import detected_drift, observe_locked
 from delta_engine.orchestrate.planning import draft_revert, draft_sync, plan_unlocked
 from delta_engine.orchestrate.reviewed_plans import earlier_apply, require_fresh
-from delta_engine.orchestrate.runs import Environment, OpenRun, PlannedRun, RunView, open_run
+from delta_engine.orchestrate.runs import Environment, OpenRun, RunView, open_run
 from delta_engine.orchestrate.undoing import draft_undo, plan_undo, undo_note
 from delta_engine.plan_files.document import Options, PlanFile
 from delta_engine.report.run_report import RunEnd, RunReport
@@ -121,7 +122,7 @@ def apply_file(
     with open_run(environment, "apply", view.notify) as run:
         applied = earlier_apply(file, run.loaded)
         if applied is not None and applied.is_whole:
-            report = run.report(TablePlan(), (), RunEnd(at=utc_now()), models=0)
+            report = run.report(PlannedRun(), (), RunEnd(at=utc_now()))
             view.show_already_applied(applied, report)
             return report
         with view.reading():

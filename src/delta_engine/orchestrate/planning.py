@@ -24,6 +24,7 @@ from delta_engine.drift.handling import (
     with_ignored_drift,
 )
 from delta_engine.drift.observation import Observation
+from delta_engine.drift.planned_run import Intent, PlannedRun, Undo
 from delta_engine.drift.renames import irreversible, taken_renames, with_taken_renames
 from delta_engine.drift.synchronizing import has_accepted_replacement
 from delta_engine.errors import raise_all
@@ -38,10 +39,9 @@ from delta_engine.models import (
     of_kind,
 )
 from delta_engine.models.constraints import referenced_tables
-from delta_engine.orchestrate.intent import Intent, Undo
 from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import detected_drift, drift_detector, observe, with_statuses
-from delta_engine.orchestrate.runs import Environment, PlannedRun
+from delta_engine.orchestrate.runs import Environment
 from delta_engine.orchestrate.undeclared_tables import created_rows, undeclared_rows
 from delta_engine.ownership.recorded import is_of_table, undeclared
 from delta_engine.state.catalog_reader import (

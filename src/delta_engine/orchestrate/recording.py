@@ -17,6 +17,7 @@ from delta_engine.aspects.storage import SetManaged, UnsetManaged
 from delta_engine.deployment.document import ApplyActions, Checkpoint
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import unfinished, with_renamed, with_version
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.drift.renames import ignored_renames
 from delta_engine.drift.synchronizing import attempted_by, confirmed, confirmed_definition, unconfirmed
 from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, is_of_table, of_tables
@@ -31,7 +32,6 @@ from delta_engine.models import (
     resource_key,
 )
 from delta_engine.orchestrate.applied_records import AppliedRecords
-from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.ownership.recorded import AnyRecord, Failure, LastChange, Recorded, Status, table_record
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader

@@ -12,8 +12,9 @@ from delta_engine.actions.policy import Allowance
 from delta_engine.aspects.delta_properties import is_catalog_managed
 from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.models import by_resource, resource_key
-from delta_engine.orchestrate.runs import Environment, OpenRun, PlannedRun
+from delta_engine.orchestrate.runs import Environment, OpenRun
 from delta_engine.plan_files.codec import encode_plan_file, is_replaceable, plan_again, sealed
 from delta_engine.plan_files.document import (
     SCHEMA_URI,
@@ -70,9 +71,7 @@ def make_plan_file(
             policy=_policy(project),
             state_id=loaded.state_id if loaded and loaded.serial else None,  # a first run's is not saved yet
             touched=_touched(environment, planned, like.touched if like else ()),
-            plan=plan_content(
-                planned.plan, environment=name, undone=planned.undone, consents=planned.consents
-            ),
+            plan=plan_content(planned, environment=name),
             statements=planned_statements(planned.compiled),
         )
     )

@@ -1,4 +1,4 @@
-"""The data of runs: the environment, what a run observed and planned, the run that holds the lock, and its view."""
+"""The data of runs: the environment, the run that holds the lock, and its view."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import DriftPolicy
-from delta_engine.actions.policy import Consent, NeededConsent, matches_any
+from delta_engine.actions.policy import matches_any
 from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.capabilities import Visibility
 from delta_engine.compile.compiled_plan import CompiledPlan
@@ -21,10 +21,7 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import AppliedPlan, DeploymentState
 from delta_engine.deployment.ports import LockLease
 from delta_engine.deployment.recorder import Notify, RunRecorder
-from delta_engine.drift.comparison import listed_parts
-from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, ComparedResource, UndoneDrift, UnmanagedPart
-from delta_engine.drift.handling import is_replaced
-from delta_engine.drift.observation import Observation
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import (
     MissingDependencyError,
     RefusedError,
@@ -34,9 +31,7 @@ from delta_engine.errors import (
 from delta_engine.execute.action_runner import ActionRunner, Executor
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OnOutcome
-from delta_engine.models import QualifiedName, Securable, Table, of_kind
-from delta_engine.orchestrate.intent import Intent
-from delta_engine.ownership.recorded import is_unrecorded, table_record
+from delta_engine.models import QualifiedName
 from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
 from delta_engine.state.catalog_reader import CatalogReader
 from delta_engine.state.existing_files import LocationReader
@@ -59,7 +54,6 @@ from delta_engine.validation.costs import CostEstimator
 from delta_engine.validation.preflight import Preflight
 from delta_engine.validation.protected_data import ProtectedData
 from delta_engine.validation.query_analysis import QueryAnalysis
-from delta_engine.validation.rules import needed_by
 from delta_engine.validation.validator import PlanValidator
 
 if TYPE_CHECKING:
@@ -146,88 +140,6 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedRun:
-    """A plan with everything that an apply, a plan file and a rendering need.
-
-    Args:
-        compiled: the statements of the plan.
-        basis: what the plan was made from.
-        models: what the run records: the declared models, or what a revert restores, without others than tables
-            whose deletion the policy ignores.
-        intent: what it brings about.
-        snapshot: the snapshot with the tables that foreign keys reference, and those to be dropped.
-        drifted: the drift that it meets; a revert says none.
-        refusals: why the plan must not be applied; empty if it may.
-        consents: the entries of `conf/consents.yml` that allow changes of the plan.
-        consent_entries: the entries that would allow the changes that are refused; empty for none.
-        undone: the drift that the plan undoes, by resource key and field.
-        judged_warnings: which rights the principal may lack, and which readers the plan may break.
-    """
-
-    plan: TablePlan
-    compiled: CompiledPlan
-    basis: Observation
-    models: tuple[Securable, ...]
-    intent: Intent
-    snapshot: CatalogState
-    drifted: tuple[ComparedResource, ...] = ()
-    refusals: tuple[RefusedError, ...] = ()
-    consents: tuple[Consent, ...] = ()
-    consent_entries: str = ""
-    undone: UndoneDrift = field(default_factory=dict)
-    judged_warnings: tuple[str, ...] = ()
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """The tables that the run records."""
-        return tuple(of_kind(Table, self.models))
-
-    @property
-    def replaced(self) -> tuple[QualifiedName, ...]:
-        """The declared tables that were dropped and created outside the engine."""
-        keys = {compared.model_name.key for compared in self.drifted if is_replaced(compared)}
-        return tuple(table.qualified_name for table in self.tables if table.key in keys)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What could not be read, what the judgement warns of, and which replaced tables a sync would take."""
-        taken = () if self.refusals else self.replaced
-        replaced = (
-            f"{name} was replaced outside the engine: a sync records the new table in its place"
-            for name in taken
-        )
-        return (*self.basis.warnings, *self.judged_warnings, *replaced)
-
-    @property
-    def meets_drift(self) -> bool:
-        """Whether the plan undoes drift, or takes replaced tables."""
-        return bool(self.undone or self.replaced)
-
-    @property
-    def adopted(self) -> tuple[QualifiedName, ...]:
-        """The declared tables that exist and that no run has recorded: this run adopts them."""
-        basis = self.basis
-        resources = basis.state.resources if basis.state is not None else {}
-        tables = [(table.qualified_name, basis.observed.table(table.qualified_name)) for table in self.tables]
-        return tuple(
-            name
-            for name, table in tables
-            if table.exists and is_unrecorded(table_record(resources, table.former_name or name))
-        )
-
-    @property
-    def needed_consents(self) -> tuple[NeededConsent, ...]:
-        """The changes that are refused because they lack consent."""
-        return needed_by(self.refusals)
-
-    @property
-    def unmanaged_parts(self) -> tuple[UnmanagedPart, ...]:
-        """The parts of the declared tables that a sync keeps because they were never declared."""
-        basis, order = self.basis, self.intent.policy.column_order
-        return tuple(listed_parts(basis.tables, basis.observed, basis.records, order))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenRun:
     """A run that holds the lock of an environment.
 
@@ -246,12 +158,9 @@ class OpenRun:
 
     def report(
         self,
-        plan: TablePlan,
+        planned: PlannedRun,
         outcomes: Sequence[AnyOutcome],
         end: RunEnd,
-        *,
-        models: int,
-        undone: UndoneDrift = NO_UNDONE_DRIFT,
     ) -> RunReport:
         """Return the report of the run, with its warnings."""
         frame = RunFrame(
@@ -259,10 +168,9 @@ class OpenRun:
             operation=self.operation,
             facts=self.recorder.facts,
             started_at=self.started_at,
-            models=models,
         )
         end = replace(end, warnings=tuple(self.recorder.warnings))
-        return run_report(frame, plan, outcomes, end=end, undone=undone)
+        return run_report(frame, planned, outcomes, end=end)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from delta_engine.deployment.recorded_models import with_recorded_grants
 from delta_engine.drift.baselines import without_gone_parts
 from delta_engine.drift.commit_paths import renames
 from delta_engine.drift.observation import Observation
+from delta_engine.drift.planned_run import PlannedRun, Undo
 from delta_engine.drift.renames import with_former_names
 from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
 from delta_engine.models import (
@@ -31,7 +32,6 @@ from delta_engine.models import (
     subject,
 )
 from delta_engine.models.nested_types import Path, field_names, lower_path
-from delta_engine.orchestrate.intent import Undo
 from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import observe, with_statuses
 from delta_engine.orchestrate.past_runs import PastRun, find_run
@@ -43,7 +43,7 @@ from delta_engine.orchestrate.restore_decisions import (
     why_not_restored,
     why_not_returned,
 )
-from delta_engine.orchestrate.runs import Environment, PlannedRun
+from delta_engine.orchestrate.runs import Environment
 from delta_engine.orchestrate.undeclared_tables import read_undeclared
 from delta_engine.ownership.recorded import AnyRecord, LastChange, Recorded, is_of_table
 from delta_engine.plan_files.document import Options

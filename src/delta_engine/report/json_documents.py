@@ -29,14 +29,11 @@ from delta_engine.deployment.definitions import define, keep
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.document_changes import ResourceChange
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.drift.drifted_resources import (
-    NO_UNDONE_DRIFT,
-    UndoneDrift,
-    UnmanagedPart,
-)
+from delta_engine.drift.drifted_resources import UndoneDrift
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.drift.saved_documents import SavedDocument
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, Schema, SchemaName, Table, resource_id, resource_key
+from delta_engine.models import Schema, SchemaName, Table, resource_id, resource_key
 from delta_engine.ownership.recorded import AnyRecord
 from delta_engine.report.planned_actions import (
     other_changes,
@@ -52,48 +49,32 @@ VERSION: Final = 1
 """The version of the documents that are not reports."""
 
 
-def plan_document(
-    plan: TablePlan,
-    *,
-    environment: str,
-    statements: Mapping[str, Sequence[str]],
-    unmanaged_parts: Iterable[UnmanagedPart] = (),
-    refusals: Iterable[RefusedError] = (),
-    undone: UndoneDrift = NO_UNDONE_DRIFT,
-    warnings: Sequence[str] = (),
-    consents: Iterable[Consent] = (),
-    needed: Iterable[NeededConsent] = (),
-    adopted: Iterable[QualifiedName] = (),
-    changed_since: Mapping[str, object] | None = None,
-) -> str:
-    """Return a plan as one JSON document; same plan, same bytes.
+def plan_document(planned: PlannedRun, *, environment: str, changed_since: object = None) -> str:
+    """Return a plan as one JSON document, with what speaks against it; same plan, same bytes.
 
     Args:
-        statements: the exact SQL by `Step.table_key`.
-        refusals: why the plan must not be applied.
-        consents: the entries of `conf/consents.yml` that allow changes of the plan.
-        needed: the changes that are refused because they lack consent.
-        adopted: the tables that exist and are not recorded yet.
         changed_since: what `--changed-since` chose; None without the option.
     """
-    document = plan_content(plan, environment=environment, undone=undone, consents=consents)
-    document |= {"changed_since": changed_since} if changed_since else {}
-    for table, action in zip(document["tables"], plan.table_actions(), strict=True):
+    document = plan_content(planned, environment=environment)
+    document |= {"changed_since": msgspec.to_builtins(changed_since)} if changed_since else {}
+    statements = planned.compiled.sql_by_table()
+    for table, action in zip(document["tables"], planned.plan.table_actions(), strict=True):
         table["statements"] = list(statements.get(action.table.key, ()))
     for kind in _LATER:
         for part in document.get(plural(kind), ()):
             part["statements"] = list(statements.get(f"{kind}.{part[kind]}".lower(), ()))
     of_schemas = list(statements.get("", ()))
     document |= {"schema_statements": of_schemas} if of_schemas else {}
-    parts = [{"table": part.table, "key": part.key, "value": part.value} for part in unmanaged_parts]
+    parts = [{"table": part.table, "key": part.key, "value": part.value} for part in planned.unmanaged_parts]
     document |= {"left_alone": parts} if parts else {}
-    refused = list(map(_refusal, refusals))
+    refused = list(map(_refusal, planned.refusals))
     document |= {"refusals": refused} if refused else {}
-    names = list(map(str, adopted))
+    names = list(map(str, planned.adopted))
     document |= {"adopted": names} if names else {}
-    needed_consents = [_needed(change) for change in needed]
+    needed_consents = [_needed(change) for change in planned.needed_consents]
     document |= {"needed_consents": needed_consents} if needed_consents else {}
-    document |= {"warnings": list(map(redacted, warnings))} if warnings else {}
+    warnings = list(map(redacted, planned.warnings))
+    document |= {"warnings": warnings} if warnings else {}
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
@@ -119,11 +100,10 @@ def _consent(consent: Consent) -> dict[str, str]:
     return {**_needed(consent), "reason": reason, "expires": str(consent.expires), "location": place}
 
 
-def plan_content(
-    plan: TablePlan, *, environment: str, undone: UndoneDrift, consents: Iterable[Consent] = ()
-) -> dict[str, Any]:
+def plan_content(planned: PlannedRun, *, environment: str) -> dict[str, Any]:
     """Return a plan as JSON data, without its statements and the unmanaged parts."""
-    allowed = [_consent(consent) for consent in consents]
+    plan, undone = planned.plan, planned.undone
+    allowed = [_consent(consent) for consent in planned.consents]
 
     def noted(resource: str, field: str) -> dict[str, Any]:
         note = undone_drift_note(undone.get((resource, field)))

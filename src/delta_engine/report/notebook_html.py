@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Final, NamedTuple
 
-from delta_engine.actions import TablePlan
 from delta_engine.aspects.aspect import Sign
-from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import RefusedError
 from delta_engine.report.change_tree import Branch
 from delta_engine.report.plan_tree import plan_branches, plan_summary
@@ -73,36 +72,21 @@ class RunRow(NamedTuple):
     error: str | None
 
 
-def plan_html(
-    plan: TablePlan,
-    *,
-    environment: str,
-    undone: UndoneDrift = NO_UNDONE_DRIFT,
-    refusals: Sequence[RefusedError] = (),
-    notes: Iterable[str] = (),
-    statements: Sequence[str] = (),
-    entries: str = "",
-) -> str:
-    """Return a plan with the tree of the terminal.
-
-    Args:
-        refusals: why it must not be applied.
-        entries: the entries of `conf/consents.yml` that would allow what is refused.
-        notes: lines that follow the tree.
-        statements: its SQL, which is folded.
-    """
-    parts = [f"<p><b>{_text(environment)}</b>: {_text(plan_summary(plan, is_refused=bool(refusals)))}</p>"]
-    parts += _refusals(refusals)
-    if entries:
-        parts.append(f"<p>{_text(consent_heading())}</p><pre>{_text(entries)}</pre>")
-    branches = list(plan_branches(plan, undone))
+def plan_html(planned: PlannedRun, *, environment: str, notes: Iterable[str] = ()) -> str:
+    """Return a plan with the tree of the terminal, its SQL folded; the notes follow the tree."""
+    counts = plan_summary(planned.plan, is_refused=bool(planned.refusals))
+    parts = [f"<p><b>{_text(environment)}</b>: {_text(counts)}</p>"]
+    parts += _refusals(planned.refusals)
+    if planned.consent_entries:
+        parts.append(f"<p>{_text(consent_heading())}</p><pre>{_text(planned.consent_entries)}</pre>")
+    branches = list(plan_branches(planned.plan, planned.undone))
     state = " open" if len(branches) <= _MOST_OPEN else ""
     parts += (
         f"<details{state}><summary>{_line(branch)}</summary>{''.join(_leaves(branch))}</details>"
         for branch in branches
     )
     parts += (f"<p>{_text(note)}</p>" for note in notes)
-    if statements:
+    if statements := list(planned.compiled.sql()):
         sql = "\n".join(f"{_text(redacted(statement))};" for statement in statements)
         title = f"SQL: {counted(len(statements), 'statement')}"
         parts.append(f"<details><summary>{title}</summary><pre>{sql}</pre></details>")

@@ -7,7 +7,8 @@ from typing import Final
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Consent
-from delta_engine.drift.drifted_resources import UndoneDrift, UnmanagedPart
+from delta_engine.drift.drifted_resources import UndoneDrift
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.models import QualifiedName
 from delta_engine.report.change_tree import branch_line, leaf_lines
 from delta_engine.report.compact_plan import MOST_IN_FULL
@@ -47,23 +48,15 @@ def adopted_lines(
 
 
 def summary_lines(
-    plan: TablePlan,
-    unmanaged: Iterable[UnmanagedPart],
-    *,
-    environment: str,
-    models: int,
-    consents: Iterable[Consent] = (),
-    adopted: Sequence[QualifiedName] = (),
-    is_refused: bool = False,
-    is_full: bool = True,
+    planned: PlannedRun, *, environment: str, models: int, is_full: bool = True
 ) -> Iterator[str]:
     """Yield what a plan keeps and adopts, which consents it has, and a line that counts its changes.
 
     Args:
-        adopted: the tables that exist and are not recorded yet.
         models: the number of models.
         is_full: whether unmanaged parts and a long list of kept tables are shown; the compact form has their numbers.
     """
+    plan = planned.plan
     for name in plan.kept_others:
         yield f"kept: {name.kind} {name} is no longer declared, and does not change"
     if is_full or len(plan.kept_tables) <= MOST_IN_FULL:
@@ -71,7 +64,8 @@ def summary_lines(
             yield f"kept: {table} is no longer declared {_KEPT}"
     else:
         yield f"kept: {len(plan.kept_tables):,} tables are no longer declared {_KEPT}: --full lists them"
-    yield from unmanaged_lines(unmanaged, is_full=is_full)
-    yield from adopted_lines(adopted, is_full=is_full)
-    yield from allowed_lines(consents)
-    yield f"{environment}: {plan_summary(plan, is_refused=is_refused)} ({counted(models, 'model')})"
+    yield from unmanaged_lines(planned.unmanaged_parts, is_full=is_full)
+    yield from adopted_lines(planned.adopted, is_full=is_full)
+    yield from allowed_lines(planned.consents)
+    counts = plan_summary(plan, is_refused=bool(planned.refusals))
+    yield f"{environment}: {counts} ({counted(models, 'model')})"

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-from delta_engine.actions import Align, CreateTable, Keep, SecurableChange, TablePlan
+from delta_engine.actions import Align, CreateTable, Keep, SecurableChange
 from delta_engine.actions.policy import Consent
 from delta_engine.deployment.run_facts import RunFacts
-from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
+from delta_engine.drift.drifted_resources import UndoneDrift
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.execute.failure_texts import shortened
 from delta_engine.execute.outcomes import (
     AnyOutcome,
@@ -273,13 +274,12 @@ class RunReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFrame:
-    """The facts of a run that are known when it starts; `models` is the number of models."""
+    """The facts of a run that are known when it starts."""
 
     run_id: str
     operation: str
     facts: RunFacts
     started_at: Moment
-    models: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,21 +296,17 @@ class RunEnd:
 
 
 def run_report(
-    frame: RunFrame,
-    plan: TablePlan,
-    outcomes: Sequence[AnyOutcome],
-    *,
-    end: RunEnd,
-    undone: UndoneDrift = NO_UNDONE_DRIFT,
+    frame: RunFrame, planned: PlannedRun, outcomes: Sequence[AnyOutcome], *, end: RunEnd
 ) -> RunReport:
     """Return the report of a run; `outcomes` covers each schema and table of the plan."""
+    plan = planned.plan
     changes = {resource_key(change.name): change for change in plan.changes}
 
     def facts_of(outcome: AnyOutcome) -> dict[str, Any]:
         return {
             "status": _status_of(outcome),
             "seconds": round(sum(run.seconds for run in outcome.runs), 3),
-            "planned": _planned(changes[resource_key(outcome.name)], undone),
+            "planned": _planned(changes[resource_key(outcome.name)], planned.undone),
             "statements": outcome.runs,
             "error": _error(outcome),
         }
@@ -354,7 +350,7 @@ def run_report(
             tables,
             schema_runs,
             others,
-            unchanged=frame.models - len(plan.create_tables) - len(plan.align_tables),
+            unchanged=len(planned.tables) - len(plan.create_tables) - len(plan.align_tables),
         ),
         schemas=schema_runs,
         tables=tables,

@@ -12,6 +12,7 @@ from delta_engine.aspects.table_names import RenameTable
 from delta_engine.backends.addressing import PathAddressing
 from delta_engine.backends.capabilities import OPEN_SOURCE_CATALOG
 from delta_engine.compile.planner import TablePlanner
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import SourceLocation
 from delta_engine.models import CheckConstraint, Column, QualifiedName, Schema, Table
 from delta_engine.report.json_documents import plan_document
@@ -56,7 +57,7 @@ def test_the_same_input_gives_the_same_bytes_in_any_order() -> None:
         states = [observed(properties={"z": "1", "a": "0"}), ABSENT]
         for some, their in ((models, states), (models[::-1], states[::-1])):
             plan = TablePlanner().plan(some, catalog_of(some, *their))
-            documents.add(plan_document(plan, environment="dev", statements={}))
+            documents.add(plan_document(PlannedRun(plan=plan), environment="dev"))
     assert len(documents) == 1
 
 

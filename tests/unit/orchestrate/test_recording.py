@@ -20,14 +20,13 @@ from delta_engine.deployment.resources import (
 )
 from delta_engine.deployment.stores.memory import MemoryStateStore, memory_journals
 from delta_engine.drift.observation import Observation
+from delta_engine.drift.planned_run import Intent, PlannedRun
 from delta_engine.errors import StatementError
 from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement
 from delta_engine.models import Column, QualifiedName, SchemaName, Table, resource_key
 from delta_engine.orchestrate import recording
 from delta_engine.orchestrate.applied_records import AppliedRecords
-from delta_engine.orchestrate.intent import Intent
 from delta_engine.orchestrate.recording import Recording
-from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.ownership.recorded import (
     AnyRecord,
     Failure,

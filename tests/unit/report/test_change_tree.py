@@ -11,6 +11,7 @@ from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, FieldAdd, FieldDrop
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.compile.planner import TablePlanner
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.models.type_text import parse_data_type
 from delta_engine.models.types import StructField
@@ -111,7 +112,7 @@ def test_every_form_has_the_fields() -> None:
     assert "```diff\n! column address\n+   zip string  [safe]\n```" in plan_markdown(
         plan, {}, environment="dev"
     )
-    assert "zip string" in plan_html(plan, environment="dev")
+    assert "zip string" in plan_html(PlannedRun(plan=plan), environment="dev")
     assert list(change_lines(align)) == ["+ column address.zip: string  [safe]"]
 
 

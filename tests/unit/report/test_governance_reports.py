@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -14,7 +13,9 @@ from delta_engine.actions import Align, Create, Drop, Keep, SecurableChange, Tab
 from delta_engine.actions.drift_policy import DriftKind, Severity
 from delta_engine.aspects.function_definition import ReplaceFunction
 from delta_engine.aspects.policy_definition import ReplacePolicy
+from delta_engine.compile.compiled_plan import CompiledPlan, Operation, Statement, Step
 from delta_engine.drift.drifted_resources import Finding, UndoneDrift
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import StatementError
 from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement
 from delta_engine.models import AbacPolicy, Function, Parameter, PolicyMask, PolicyScope
@@ -117,15 +118,15 @@ def finding() -> Finding:
 
 
 def test_the_summary_for_pull_requests_has_their_statements() -> None:
-    summary = plan_markdown(TablePlan(CHANGED), STATEMENTS, environment="dev")
+    summary = plan_markdown(TablePlan(CHANGED), COMPILED.sql_by_table(), environment="dev")
     assert "**1 function to change, 1 function to drop, 1 policy to change" in summary
-    assert all(sql in summary for statements in STATEMENTS.values() for sql in statements)
+    assert all(sql in summary for sql in COMPILED.sql())
 
 
 def test_a_plan_says_which_drift_of_a_function_it_undoes() -> None:
     undone = {("function.dev.governance.mask_email", "body"): finding()}
     assert "undoes drift" in tree(*CHANGED, undone=undone)[1]
-    content = plan_content(TablePlan(CHANGED), environment="dev", undone=undone)
+    content = plan_content(PlannedRun(plan=TablePlan(CHANGED), undone=undone), environment="dev")
     (change,) = content["functions"][0]["actions"][0]["changes"]
     assert change["undoes_drift"]["severity"] == "high"
 
@@ -137,26 +138,35 @@ def test_the_compact_form_has_every_function_and_policy() -> None:
 
 def test_kept_functions_are_listed_with_their_kind() -> None:
     plan = TablePlan((Keep(OLD.qualified_name), Keep(PII.qualified_name)))
-    lines = [*summary_lines(plan, (), environment="dev", models=0)]
+    lines = [*summary_lines(PlannedRun(plan=plan), environment="dev", models=0)]
     assert lines[:2] == [
         "kept: function dev.governance.old is no longer declared, and does not change",
         "kept: policy mask_pii on schema dev.silver is no longer declared, and does not change",
     ]
-    content = plan_content(plan, environment="dev", undone={})
+    content = plan_content(PlannedRun(plan=plan), environment="dev")
     assert content["kept_functions"] == ["dev.governance.old"]
     assert content["kept_policies"] == ["schema.dev.silver.mask_pii"]
     assert "function dev.governance.old" in plan_markdown(plan, {}, environment="dev")
 
 
-STATEMENTS: Mapping[str, Sequence[str]] = {
-    "function.dev.governance.mask_email": ["CREATE OR REPLACE FUNCTION …", "GRANT …"],
-    "policy.schema.dev.silver.mask_pii": ["CREATE OR REPLACE POLICY …"],
-    "function.dev.governance.old": ["DROP FUNCTION …"],
-}
+COMPILED = CompiledPlan(
+    steps=tuple(
+        Step(
+            name=model.qualified_name,
+            operation=Operation.ALTER,
+            statements=tuple(Statement(sql=sql, actions=()) for sql in statements),
+        )
+        for model, statements in (
+            (MASK, ["CREATE OR REPLACE FUNCTION …", "GRANT …"]),
+            (PII, ["CREATE OR REPLACE POLICY …"]),
+            (OLD, ["DROP FUNCTION …"]),
+        )
+    )
+)
 
 
 def document(*changes: SecurableChange) -> dict[str, Any]:
-    text = plan_document(TablePlan(changes), environment="dev", statements=STATEMENTS, unmanaged_parts=())
+    text = plan_document(PlannedRun(plan=TablePlan(changes), compiled=COMPILED), environment="dev")
     return json.loads(text)  # type: ignore[no-any-return]
 
 
@@ -197,7 +207,7 @@ def test_the_document_of_a_plan_has_the_whole_definition_of_what_it_creates() ->
 
 
 def test_a_reviewed_plan_names_the_changes_of_functions_and_policies() -> None:
-    content = plan_content(TablePlan((*CHANGED, Create(PII))), environment="dev", undone={})
+    content = plan_content(PlannedRun(plan=TablePlan((*CHANGED, Create(PII)))), environment="dev")
     changes = reviewed_changes(json.loads(json.dumps(content)))
     assert [*changes] == [
         ("function dev.governance.mask_email", "body"),
@@ -241,9 +251,9 @@ def ran() -> RunReport:
         ),
         Outcome(name=orders().qualified_name, kind=OutcomeKind.CREATED),
     ]
-    frame = RunFrame(run_id="run-1", operation="sync", facts=FACTS, started_at=NOON, models=1)
-    plan = TablePlan((*CHANGED, Create(orders())))
-    return run_report(frame, plan, outcomes, end=RunEnd(at=NOON + timedelta(seconds=3)))
+    frame = RunFrame(run_id="run-1", operation="sync", facts=FACTS, started_at=NOON)
+    planned = PlannedRun(plan=TablePlan((*CHANGED, Create(orders()))), models=(orders(),))
+    return run_report(frame, planned, outcomes, end=RunEnd(at=NOON + timedelta(seconds=3)))
 
 
 def test_a_run_reports_functions_and_policies() -> None:
@@ -279,6 +289,7 @@ def test_a_function_and_a_table_of_one_name_have_reports_of_their_own() -> None:
         Outcome(name=orders().qualified_name, kind=OutcomeKind.CREATED),
     ]
     frame = RunFrame(run_id="run-1", operation="sync", facts=FACTS, started_at=NOON)
-    report = run_report(frame, TablePlan((Create(double), Create(orders()))), outcomes, end=RunEnd(at=NOON))
+    planned = PlannedRun(plan=TablePlan((Create(double), Create(orders()))))
+    report = run_report(frame, planned, outcomes, end=RunEnd(at=NOON))
     assert report.others[0].planned[0].action == "CreateFunction"
     assert report.tables[0].planned[0].action == "CreateTable"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from delta_engine.actions import AlignTable, CreateTable, DropTable, TablePlan
 from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.models import Column, QualifiedName, Table
 from delta_engine.report.json_documents import report_json
 from delta_engine.report.notebook_html import plan_html
@@ -148,13 +149,13 @@ def test_the_page_of_a_plan_is_the_terminals_tree() -> None:
             DropTable(QualifiedName("dev", "silver", "gone"), 7),
         )
     )
-    page = Page(plan_html(plan, environment="dev"))
+    page = Page(plan_html(PlannedRun(plan=plan), environment="dev"))
     assert {tag for tag, _ in page.elements} == {"style", "div", "p", "b", "details", "summary", "ul", "li"}
     branches = list(plan_branches(plan))
     assert len(branches) == 3
     for branch in (*branches, *(leaf for parent in branches for leaf in parent.leaves)):
         assert f"{branch.sign.value} {branch.text}" in page.text
-    assert Page(plan_html(TablePlan(), environment="a<b")).text.endswith("a<b: no changes")
+    assert Page(plan_html(PlannedRun(), environment="a<b")).text.endswith("a<b: no changes")
 
 
 def test_a_long_type_has_a_line_per_field() -> None:

@@ -3,15 +3,15 @@
 import pytest
 
 from delta_engine.actions import Keep, TablePlan
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.models import QualifiedName
 from delta_engine.report.plan_text import summary_lines
 
 
 def lines(kept: int, *, is_full: bool) -> list[str]:
     names = tuple(QualifiedName("dev", "silver", f"t{number}") for number in range(kept))
-    return [
-        *summary_lines(TablePlan(tuple(map(Keep, names))), (), environment="dev", models=1, is_full=is_full)
-    ]
+    planned = PlannedRun(plan=TablePlan(tuple(map(Keep, names))))
+    return [*summary_lines(planned, environment="dev", models=1, is_full=is_full)]
 
 
 @pytest.mark.parametrize(("kept", "is_full"), [(20, False), (21, True)])

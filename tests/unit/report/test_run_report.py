@@ -15,6 +15,7 @@ from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.run_view import print_report
 from delta_engine.config.settings import load_settings
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import ConfigError, StatementError
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import Outcome, OutcomeKind, RunStatement
@@ -266,8 +267,9 @@ def test_a_table_that_could_not_be_dropped_is_none_of_the_models() -> None:
     failure = StatementError("no", sql="DROP", error_class="NO")
     outcome = Outcome(name=plan.drop_tables[0].table, kind=OutcomeKind.FAILED, failure=failure)
     at = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
-    frame = RunFrame(run_id="1", operation="sync", facts=FACTS, started_at=at, models=2)
-    assert run_report(frame, plan, [outcome], end=RunEnd(at=at)).counts["unchanged"] == 2
+    frame = RunFrame(run_id="1", operation="sync", facts=FACTS, started_at=at)
+    planned = PlannedRun(plan=plan, models=(orders(name="a"), orders(name="b")))
+    assert run_report(frame, planned, [outcome], end=RunEnd(at=at)).counts["unchanged"] == 2
 
 
 @pytest.mark.parametrize(
@@ -288,4 +290,4 @@ def test_no_end_counts_what_is_not_read_again(models: Sequence[Table | View], en
     outcomes = [Outcome(name=name, kind=OutcomeKind.CHANGED, runs=sent) for name in names]
     at = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
     frame = RunFrame(run_id="1", operation="sync", facts=FACTS, started_at=at)
-    assert run_report(frame, plan, outcomes, end=RunEnd(at=at)).summary == end
+    assert run_report(frame, PlannedRun(plan=plan), outcomes, end=RunEnd(at=at)).summary == end

@@ -12,6 +12,7 @@ import pytest
 from delta_engine.actions import CreateTable, TablePlan
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.run_view import print_statements
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import StatementError
 from delta_engine.models import CheckConstraint, Column, Table
 from delta_engine.report.notebook_html import plan_html
@@ -128,7 +129,8 @@ def test_drift_is_shown_with_nothing_that_hides(project: PlanProject) -> None:
 
 def test_pages_show_nothing_that_hides() -> None:
     model = Table("dev", "silver", "orders", [Column("id", "int")], checks=[CheckConstraint("c", HIDING)])
-    page = plan_html(TablePlan((CreateTable(model),)), environment=HIDING)
+    planned = PlannedRun(plan=TablePlan((CreateTable(model),)))
+    page = plan_html(planned, environment=HIDING)
     assert "\\u001b[2J" in page
     assert not UNSEEN.search(page)
 

@@ -13,6 +13,7 @@ from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind,
 from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.compile.compiled_plan import CompiledPlan, Operation, Step
 from delta_engine.compile.planner import TablePlanner
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
@@ -31,7 +32,7 @@ from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
-from delta_engine.orchestrate.runs import UNREADABLE, Environment, PlannedRun, open_run
+from delta_engine.orchestrate.runs import UNREADABLE, Environment, open_run
 from delta_engine.ownership.recorded import Status
 from delta_engine.state.catalog_reader import bare_model
 from delta_engine.state.states import CatalogState

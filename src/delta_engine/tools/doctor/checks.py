@@ -26,9 +26,9 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import ConflictError, StoreError
 from delta_engine.deployment.stores.s3 import S3Folder
 from delta_engine.deployment.stores.volume_files import VolumeFiles
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import DISTRIBUTION, RefusedError, engine_version
 from delta_engine.models import QualifiedName, SchemaName
-from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.report.plan_tree import plan_summary
 from delta_engine.sql.governance import sql_grant
 from delta_engine.sql.tables import sql_create_schema

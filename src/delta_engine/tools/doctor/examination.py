@@ -16,6 +16,7 @@ from delta_engine.config.settings import BackendType, Settings, load_settings
 from delta_engine.config.state_backend import DatabricksState, S3State
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.stores.databricks import HEADS, LOCKS
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import (
     DISTRIBUTION,
     DeltaEngineError,
@@ -36,7 +37,6 @@ from delta_engine.orchestrate.deployments import (
 from delta_engine.orchestrate.opening import open_backend, open_environment
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import Project, load_project
-from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.sql.governance import sql_grant
 from delta_engine.state.catalog_reader import bare_model, readable_snapshot
 from delta_engine.state.lineage import LineageReader

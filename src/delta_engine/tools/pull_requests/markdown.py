@@ -17,9 +17,9 @@ from delta_engine.actions import SecurableChange, TablePlan
 from delta_engine.actions.policy import Consent
 from delta_engine.aspects.aspect import Sign
 from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
+from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, resource_key
-from delta_engine.orchestrate.runs import PlannedRun
 from delta_engine.report.change_tree import Branch
 from delta_engine.report.plan_tree import NO_WAY_BACK, plan_branches, plan_summary
 from delta_engine.report.planned_actions import other_changes
