@@ -30,7 +30,7 @@ def test_a_plan_is_made_reviewed_and_applied(
     made = delta_engine("-e", "local", "plan", "--out", "plan.json", "--markdown")
     assert (made.code, "Order's" in made.stdout) == (0, False)
     assert made.stdout.startswith(
-        "<!-- delta-engine plan -->\n### Plan for `local`\n\n**1 schema to create, "
+        "<!-- delta-engine plan --><!-- local -->\n### Plan for `local`\n\n**1 schema to create, "
     )
     assert not (project / ".delta-engine" / "warehouse").exists()
     document = json.loads((project / "plan.json").read_text())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from delta_engine.tools.pull_requests.markdown import MARKER
+from delta_engine.tools.pull_requests.markdown import marker
 from tests.bundle.bundle_files import read
 from tests.bundle.test_recipes import COMMAND, RECIPES, steps
 from tests.conftest import ORDERS
@@ -61,6 +61,12 @@ class Threads(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         threads = [{"id": 1, "comments": [{"id": 5, "content": None}]}, {"id": 3, "comments": []}]
+        threads += [
+            {
+                "id": 4,
+                "comments": [{"id": 6, "content": f"{marker('test')}\nthe plan of another environment"}],
+            }
+        ]
         threads += [{"id": 7, "comments": [{"id": 9, "content": text}]} for text in self.comments]
         self._answer({"value": threads})
 
@@ -101,9 +107,10 @@ def test_azure_has_one_comment_that_each_plan_replaces(tmp_path: Path) -> None:
             "BUILD_REPOSITORY_ID": "repo",
             "SYSTEM_PULLREQUEST_PULLREQUESTID": "12",
             "SYSTEM_ACCESSTOKEN": "token",
+            "DELTA_ENGINE_ENV": "prod",
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         }
-        for text in ("<!-- delta-engine plan -->\nfirst", "<!-- delta-engine plan -->\nzweite Fassung: ä"):
+        for text in (f"{MARKER}\nfirst", f"{MARKER}\nzweite Fassung: ä"):
             (tmp_path / "plan.md").write_text(text, "utf-8")
             subprocess.run(["bash", "-e", "-c", script], env=os.environ | variables, cwd=tmp_path, check=True)
             assert comments == [text]
@@ -112,6 +119,7 @@ def test_azure_has_one_comment_that_each_plan_replaces(tmp_path: Path) -> None:
         assert comments == [NO_PLAN]
 
 
+MARKER = marker("prod")
 NO_PLAN = f"{MARKER}\n### No plan\n\nThis run failed before it could plan. Its log says why.\n"
 GH = """\
 #!{python}
@@ -154,12 +162,19 @@ def test_github_replaces_the_comment_with_the_marker_and_no_other(workflow: str,
     own = {name: text for name, text in step["env"].items() if name != "GH_TOKEN"}
     variables = {
         **own,
+        "MARKER": own["MARKER"].replace(
+            "${{ env.DELTA_ENGINE_ENV }}", recipe["env"].get("DELTA_ENGINE_ENV", "")
+        ),
         "COMMENTS": own["COMMENTS"]
         .replace("${{ github.repository }}", "o/r")
         .replace("${{ github.event.pull_request.number }}", "12"),
         "PATH": f"{gh.parent}{os.pathsep}{os.environ['PATH']}",
     }
-    others = [["jo", f"{MARKER}\nquoted"], ["github-actions[bot]", "coverage: 90 %"]]
+    others = [
+        ["jo", f"{MARKER}\nquoted"],
+        ["github-actions[bot]", "coverage: 90 %"],
+        ["github-actions[bot]", f"{marker('test')}\nthe plan of another environment"],
+    ]
     (tmp_path / "comments.json").write_text(json.dumps(others))
 
     def comments_after(text: str) -> list[list[str]]:

@@ -95,7 +95,7 @@ def run_in_projects(
     folders = _changed(folders, context, changed_since)
     context = replace(context, projects=(), backends=SharedBackends())
     results = [_run(context, folder, work, form) for folder in folders]
-    _print(results, form)
+    _print(results, form, context.require_environment())
     _exit([result.ended.code for result in results])
 
 
@@ -136,7 +136,7 @@ def _ended(context: Context, work: Work) -> Ended:
     return Ended(_WORDS.get(code, "failed"), code)
 
 
-def _print(results: Sequence[_Result], form: OutputForm) -> None:
+def _print(results: Sequence[_Result], form: OutputForm, environment: str) -> None:
     match form:
         case OutputForm.TEXT:
             width = max((len(result.project) for result in results), default=0)
@@ -146,7 +146,7 @@ def _print(results: Sequence[_Result], form: OutputForm) -> None:
         case OutputForm.JSON:
             typer.echo(json.dumps(_document(results), indent=2, ensure_ascii=False))
         case OutputForm.MARKDOWN:
-            typer.echo("\n".join(_markdown(results)))
+            typer.echo("\n".join(_markdown(results, environment)))
 
 
 def _document(results: Iterable[_Result]) -> dict[str, object]:
@@ -165,18 +165,19 @@ def _document(results: Iterable[_Result]) -> dict[str, object]:
     }
 
 
-def _markdown(results: Sequence[_Result]) -> Iterable[str]:
+def _markdown(results: Sequence[_Result], environment: str) -> Iterable[str]:
     """Yield one comment: a line per project, then their plans, as far as a comment has room for them."""
     from delta_engine.tools.pull_requests.blocks import code_span
-    from delta_engine.tools.pull_requests.markdown import LONGEST, MARKER
+    from delta_engine.tools.pull_requests.markdown import LONGEST, marker
 
-    lines = [MARKER, f"### {counted(len(results), 'project')}", ""]
+    first = marker(environment)
+    lines = [first, f"### {counted(len(results), 'project')}", ""]
     lines += [f"- {code_span(result.project)}: {result.ended.summary}" for result in results]
     yield from lines
     room = LONGEST - sum(len(line) + 1 for line in lines)
     left_out = []
     for result in results:
-        plan = f"\n## {code_span(result.project)}\n\n{result.printed.replace(MARKER, '').strip()}"
+        plan = f"\n## {code_span(result.project)}\n\n{result.printed.replace(first, '').strip()}"
         if not result.printed:
             continue
         if len(plan) < room:

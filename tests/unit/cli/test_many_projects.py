@@ -53,9 +53,10 @@ def test_plans_are_one_document(repository: Repository) -> None:
 def test_plans_are_one_comment(repository: Repository) -> None:
     done = repository.run("-e local -p teams/* plan --markdown")
     assert done.stdout.startswith(
-        "<!-- delta-engine plan -->\n### 3 projects\n\n- `teams/a`: 1 schema to create, 1 table to create\n"
+        "<!-- delta-engine plan --><!-- local -->\n### 3 projects\n\n"
+        "- `teams/a`: 1 schema to create, 1 table to create\n"
     )
-    assert done.stdout.count("<!-- delta-engine plan -->") == 1
+    assert done.stdout.count("<!-- delta-engine plan --><!-- local -->") == 1
     assert done.stdout.count("### Plan for `local`") == 3
 
 

@@ -6,6 +6,7 @@ comment is left out and counted: SQL first, then harmless changes, and what lose
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,14 +35,19 @@ from delta_engine.tools.pull_requests.impact import impact, in_words, is_destruc
 LONGEST: Final = 60_000
 """The maximum length of a summary in characters: GitHub limits comments to 65,536, and a workflow may add text."""
 
-MARKER: Final = "<!-- delta-engine plan -->"
-"""A workflow finds its comment by this marker and replaces it."""
+_MARKER: Final = "<!-- delta-engine plan -->"
+_UNMARKED: Final = re.compile(r"[^\w.-]", re.ASCII)
 
 _LONGEST_BLOCK: Final = 12  # lines; more are folded away
 _LONGEST_ANSWER: Final = 2_000
 _LONGEST_END: Final = 500
 _DIFF_MARKS: Final = {Sign.ADDED: "+", Sign.CHANGED: "!", Sign.REMOVED: "-"}
 _TOO_LONG: Final = "would be too long for a comment. The plan file has everything."
+
+
+def marker(environment: str) -> str:
+    """Return the first line of a comment, by which a workflow finds and replaces that of the same environment."""
+    return f"{_MARKER}<!-- {_UNMARKED.sub('_', environment)} -->"
 
 
 def planned_markdown(planned: PlannedRun, environment: str, project_dir: Path = Path()) -> str:
@@ -86,7 +92,7 @@ def plan_markdown(
         owners: the code owners of what the plan changes, with its names.
     """
     parts = [
-        f"{MARKER}\n### Plan for {code_span(environment)}",
+        f"{marker(environment)}\n### Plan for {code_span(environment)}",
         f"**{plan_summary(plan, is_refused=bool(refusals))}**",
     ]
     parts += _explained(plan, sum(map(len, statements.values())), owners)

@@ -37,7 +37,7 @@ def test_a_plan(request: pytest.FixtureRequest) -> None:
 
 def test_nothing_to_do() -> None:
     assert plan_markdown(TablePlan(), {}, environment="dev") == (
-        "<!-- delta-engine plan -->\n### Plan for `dev`\n\n**no changes**\n"
+        "<!-- delta-engine plan --><!-- dev -->\n### Plan for `dev`\n\n**no changes**\n"
     )
 
 
@@ -96,7 +96,9 @@ def test_hostile_names_and_comments_stay_in_code(text: str) -> None:
     statements = {model.qualified_name.key: [sql]}
     markdown = plan_markdown(plan, statements, environment=f"e{text}")
     prose = outside_of_code(markdown)
-    assert prose == outside_of_code(plan_markdown(CALM, CALM_STATEMENTS, environment="e"))
+    (_, marker), *rest = prose
+    assert re.fullmatch(r"<!-- delta-engine plan --><!-- [\w.-]+ -->\n?", marker, re.ASCII)
+    assert rest == outside_of_code(plan_markdown(CALM, CALM_STATEMENTS, environment="e"))[1:]
 
 
 CALM_MODEL = orders(Column("c", "int", True, "x"), comment="x", name="t")
