@@ -43,7 +43,7 @@ _ORCHESTRATED: Final = (
         "last_changes",
         "observing",
     ),
-    *("opening", "orchestrator", "past_runs", "planning", "recording", "restore_decisions", "reviewed_plans"),
+    *("opening", "orchestrator", "past_runs", "planning", "recording", "former_tables", "reviewed_plans"),
     *("runs", "undeclared_tables", "undoing"),
 )
 

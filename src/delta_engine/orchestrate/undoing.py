@@ -7,21 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from delta_engine.actions.policy import matches_any
-from delta_engine.aspects.conversions import is_reserved_name
-from delta_engine.aspects.protection import HISTORY_HIDDEN, is_protected
-from delta_engine.aspects.restores import DEFINITIONS, RestoreTable
 from delta_engine.backends.capabilities import Capabilities, Feature
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.errors import StateMismatchError
 from delta_engine.deployment.recorded_models import with_recorded_grants
-from delta_engine.drift.baselines import without_gone_parts
-from delta_engine.drift.commit_paths import renames
 from delta_engine.drift.observation import Observation
 from delta_engine.drift.planned_run import PlannedRun, Undo
-from delta_engine.drift.renames import with_former_names
 from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
 from delta_engine.models import (
-    Column,
     QualifiedName,
     Securable,
     SecurableName,
@@ -31,26 +24,18 @@ from delta_engine.models import (
     of_kind,
     subject,
 )
-from delta_engine.models.nested_types import Path, field_names, lower_path
+from delta_engine.orchestrate.former_tables import FormerTable
 from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import observe, with_statuses
 from delta_engine.orchestrate.past_runs import PastRun, find_run
 from delta_engine.orchestrate.planning import draft_sync
-from delta_engine.orchestrate.restore_decisions import (
-    is_made_managed,
-    restore_of,
-    why_hidden,
-    why_not_restored,
-    why_not_returned,
-)
 from delta_engine.orchestrate.runs import Environment
 from delta_engine.orchestrate.undeclared_tables import read_undeclared
-from delta_engine.ownership.recorded import AnyRecord, LastChange, Recorded, is_of_table
+from delta_engine.ownership.recorded import AnyRecord, LastChange, is_of_table
 from delta_engine.plan_files.document import Options
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.sql.tables import sql_undrop_table
 from delta_engine.sql.text import sql_name
-from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import Commit
 from delta_engine.telemetry.context import command, spoken
 
@@ -139,7 +124,7 @@ def _observed(
 
 def _undo_to(
     past: PastRun,
-    tables: Sequence[_FormerTable],
+    tables: Sequence[FormerTable],
     others: Sequence[Securable],
     created: tuple[Securable, ...],
 ) -> Undo:
@@ -293,116 +278,26 @@ def _changes(past: PastRun, current: Mapping[str, AnyRecord]) -> Iterator[_RunCh
             yield _RunChange(name=removed.name, run=past.run, before=removed, after=None, now=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _FormerTable:
-    """A table and what it was.
-
-    Args:
-        name: its present name.
-        before: its record before the run.
-        after: the record that the run left.
-        model: as it was declared. It names the present names of what the run renamed.
-        baseline: the same with the unmanaged parts of then.
-        begun_at: the version from before an undo that did not finish; None if there was none.
-        commits: its history, newest first; None if it was not read.
-    """
-
-    name: QualifiedName
-    before: Recorded[Table]
-    after: Recorded[Table]
-    model: Table
-    baseline: Table
-    begun_at: int | None = None
-    commits: Sequence[Commit] | None = None
-
-    @property
-    def restore(self) -> RestoreTable | None:
-        """RESTORE, if no statement brings back what the run took away, and none has done so."""
-        return None if self.is_restored else restore_of(self.after, self.model)
-
-    @property
-    def is_restored(self) -> bool:
-        """Whether an undo that did not finish has restored it; RESTORE would take back what came after that."""
-        restore = restore_of(self.after, self.model)
-        return restore is not None and restore.is_done_below(self.commits or ())
-
-    @property
-    def is_returned(self) -> bool:
-        """Whether the run made it a managed table."""
-        return is_made_managed(self.after, self.model)
-
-    @property
-    def needs_history(self) -> bool:
-        """Whether it is to be restored, or columns or fields may have been renamed."""
-        declared = self.after.declared
-        if self.restore is not None or declared is None:
-            return True
-        return _names(declared.columns) != _names(self.model.columns)
-
-    def with_commits(self, commits: Sequence[Commit] | None) -> _FormerTable:
-        """Return it with its history, which shows renames."""
-        since = self.before.delta_version
-        if commits is None or since is None:
-            return replace(self, commits=commits)
-        renamed = renames([commit for commit in commits if commit.version > since])
-        renamed = {old: new for old, new in renamed.items() if not is_reserved_name(new[0])}  # a conversion's
-        return replace(
-            self,
-            commits=commits,
-            model=with_former_names(self.model, renamed),
-            baseline=with_former_names(self.baseline, renamed),
-        )
-
-    def without_gone_parts(self, observed: TableState) -> _FormerTable:
-        """Return it without the unmanaged parts that others removed: the run did not remove them."""
-        return replace(self, baseline=without_gone_parts(self.baseline, self.after, observed))
-
-    def problem(self, observed: TableState) -> str:
-        """Return why it cannot be brought back; empty if it can."""
-        if not observed.exists:
-            return "it does not exist any more"
-        if self.is_returned and observed.location is None and (why := why_not_returned(self.after)):
-            return why
-        change = self.after.change
-        if self.restore is None and change is not None and change.needs_restore and not self.is_restored:
-            if why := why_hidden(self.baseline, observed):
-                return why
-            return "only RESTORE brings its values back, and its version from before the run is not known"
-        if self.restore is not None:
-            others = [commit for commit in self.commits or () if not self._is_of_undo(commit)]
-            return why_not_restored(self.after, self.restore, self.baseline, observed, others)
-        declared, present = _names(self.model.columns), _names(observed.columns)
-        if self.commits is None and declared - present and present - declared:
-            why = HISTORY_HIDDEN if is_protected(observed) else "its history cannot be read"
-            return f"{why}, and the run may have renamed columns"
-        return ""
-
-    def _is_of_undo(self, commit: Commit) -> bool:
-        """Whether an undo of a finished run has made a commit and was killed: before RESTORE, it drops keys."""
-        if self.restore is None or self.restore.until is None or self.begun_at is None:
-            return False
-        return commit.version > self.begun_at and commit.operation in DEFINITIONS
-
-
-def _former(change: _RunChange) -> _FormerTable | None:
+def _former(change: _RunChange) -> FormerTable | None:
     """Return a table that was recorded before the run, and was not changed since."""
     before, after, name = change.before, change.after, change.name
-    if not (change.is_last and is_of_table(before) and is_of_table(after)):
+    if not (change.is_last and is_of_table(before) and is_of_table(after)) or after.change is None:
         return None
     if before.declared is None or before.baseline is None or not isinstance(name, QualifiedName):
         return None
     former_names = (name.table,) if before.declared.key != name.key else ()
-    return _FormerTable(
+    return FormerTable(
         name=name,
         before=before,
         after=after,
+        change=after.change,
         model=replace(before.declared, renamed_from=former_names),
         baseline=replace(before.baseline, renamed_from=former_names),
         begun_at=change.later.version if change.later and change.later.undoes == change.run else None,
     )
 
 
-def _with_histories(environment: Environment, tables: Iterable[_FormerTable]) -> list[_FormerTable]:
+def _with_histories(environment: Environment, tables: Iterable[FormerTable]) -> list[FormerTable]:
     tables = list(tables)
     names = [table.name for table in tables if table.needs_history]
     histories: Mapping[str, Sequence[Commit]] = {}
@@ -413,14 +308,6 @@ def _with_histories(environment: Environment, tables: Iterable[_FormerTable]) ->
 
 def _is_applied(record: AnyRecord | None) -> bool:
     return record is not None and record.applied is not None
-
-
-def _names(columns: Sequence[Column]) -> set[Path]:
-    """Return the paths of columns and of all fields inside them, in lower case."""
-    fields = (
-        (column.name, *path, name) for column in columns for path, name in field_names(column.data_type)
-    )
-    return {(column.key,) for column in columns} | set(map(lower_path, fields))
 
 
 def _refusal(name: SecurableName, reason: str, way_out: str = "") -> RefusedError:

@@ -11,7 +11,7 @@ import pytest
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.models import Table
-from delta_engine.orchestrate import restore_decisions
+from delta_engine.orchestrate import former_tables
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.telemetry.context import utc_now
 from tests.builders.deployment import deployment_over
@@ -68,7 +68,7 @@ def test_an_undo_comes_too_late_after_two_weeks(
     project: CatalogProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.sync("--allow rewrite_table")
-    monkeypatch.setattr(restore_decisions, "utc_now", lambda: utc_now() + timedelta(days=15))
+    monkeypatch.setattr(former_tables, "utc_now", lambda: utc_now() + timedelta(days=15))
     refused = project.run("undo --yes")
     assert refused.code == 3
     assert "UNSET MANAGED takes that back only within 14 days" in " ".join(refused.stderr.split())

@@ -18,7 +18,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.errors import StatementError
 from delta_engine.models import QualifiedName
-from delta_engine.orchestrate import restore_decisions
+from delta_engine.orchestrate import former_tables
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.orchestrate.undoing import plan_undo
@@ -307,7 +307,7 @@ def test_what_is_kept_no_longer_is_not_restored(
     project: CatalogProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dropped_column(project)
-    monkeypatch.setattr(restore_decisions, "KEPT_BY_DEFAULT", "interval 0 days")
+    monkeypatch.setattr(former_tables, "KEPT_BY_DEFAULT", "interval 0 days")
     refused = project.run("undo --yes")
     assert refused.code == 3
     assert "its files of then are kept no longer (delta.deletedFileRetentionDuration)" in refused.stderr
@@ -318,7 +318,7 @@ def test_what_is_kept_no_longer_is_not_restored(
     [("interval 1 week", 7), ("interval 30 days", 30), ("36 hours", 1.5), ("interval 2 fortnights", None)],
 )
 def test_the_time_that_files_are_kept(text: str, days: float | None) -> None:
-    kept = restore_decisions.kept_for(text)
+    kept = former_tables.kept_for(text)
     assert (kept and kept.total_seconds() / 86400) == days
 
 
