@@ -378,8 +378,10 @@ KINDS: Final = (
 
 _KIND_OF: dict[type, Kind] = {part: kind for kind in KINDS for part in (kind.name, kind.model, kind.state)}
 
+_ASPECTS = {kind.model: kind.aspects for kind in KINDS}
+
 _ASPECTS_BESIDES_COLUMNS = {
-    kind.word: tuple(aspect for aspect in kind.aspects if not aspect.is_of_columns) for kind in KINDS
+    kind.model: tuple(aspect for aspect in kind.aspects if not aspect.is_of_columns) for kind in KINDS
 }
 
 _ASPECT_OF: dict[type[Action], Aspect[Any, Any, Any]] = {
@@ -491,8 +493,9 @@ _TEXTS: Final = frozenset(
 
 
 def _relevant(comparison: AnyComparison) -> Sequence[Aspect[Any, Any, Any]]:
-    desired, kind = comparison.desired, kind_of(comparison.desired)
-    relevant = _ASPECTS_BESIDES_COLUMNS[kind.word] if comparison.has_equal_columns else kind.aspects
+    desired = comparison.desired
+    aspects_of = _ASPECTS_BESIDES_COLUMNS if comparison.has_equal_columns else _ASPECTS
+    relevant = aspects_of[type(desired)]
     if isinstance(desired, Table) and desired.manages is not None:
         return [aspect for aspect in relevant if aspect.part is None or desired.is_about(aspect.part)]
     return relevant

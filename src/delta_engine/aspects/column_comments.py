@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from delta_engine.actions import SAFE, Hazard, Phase
 from delta_engine.actions.drift_policy import DriftKind
@@ -20,18 +20,13 @@ from delta_engine.sql.columns import sql_set_column_comments
 from delta_engine.state.states import TableState
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnComment:
+class ColumnComment(NamedTuple):
     """Both sides of a column or field comment; `path` leads into the column and is empty for the column."""
 
     name: str
     desired: str
     observed: str
     path: Path = ()
-
-    def __post_init__(self) -> None:
-        if self.desired == self.observed:
-            raise ValueError(f"column {'.'.join(self.place)} already has this comment")
 
     @property
     def place(self) -> Path:
@@ -48,8 +43,16 @@ class SetColumnComments:
     comments: tuple[ColumnComment, ...]
 
     def __post_init__(self) -> None:
-        if not self.comments:
-            raise ValueError("setting column comments needs at least one")
+        refuse_no_op(self.comments)
+
+
+def refuse_no_op(comments: Sequence[ColumnComment]) -> None:
+    """Raise ValueError if there is no comment, or if one has equal sides."""
+    if not comments:
+        raise ValueError("setting column comments needs at least one")
+    for comment in comments:
+        if comment.desired == comment.observed:
+            raise ValueError(f"column {'.'.join(comment.place)} already has this comment")
 
 
 def _diff(comparison: Comparison) -> Iterable[SetColumnComments]:
@@ -81,26 +84,23 @@ def _accept(model: Table, _observed: TableState, action: SetColumnComments) -> T
 
 
 def _differing(comparison: Comparison) -> Iterator[ColumnComment]:
-    columns = [
-        (present.name, (), desired.comment, present.comment) for desired, present in comparison.differing
-    ]
-    fields = [
-        (pair.path[0], pair.path[1:], pair.desired.comment, pair.observed.comment)
-        for pair in comparison.fields
-        if pair.desired and pair.observed
-    ]
+    for comment in _both_sides(comparison):
+        if comment.desired != comment.observed and (comment.desired or _may_clear(comparison, comment.place)):
+            yield comment
+
+
+def _both_sides(comparison: Comparison) -> Iterator[ColumnComment]:
+    """Yield the comments of differing columns and fields, and of converted columns, equal ones included."""
+    for column, present in comparison.differing:
+        yield ColumnComment(present.name, column.comment, present.comment)
+    for pair in comparison.fields:
+        if pair.desired and pair.observed:
+            yield ColumnComment(pair.path[0], pair.desired.comment, pair.observed.comment, pair.path[1:])
     converted = comparison.converted
     declared = {column.key: column.comment for column in comparison.desired.columns} if converted else {}
-    carried = [
-        (conversion.desired.name, (), declared[conversion.desired.key], conversion.desired.comment)
-        for conversion in converted
-    ]
-    for name, path, desired, observed in (*columns, *fields, *carried):
-        if desired == observed:
-            continue
-        comment = ColumnComment(name, desired, observed, path)
-        if desired or _may_clear(comparison, comment.place):
-            yield comment
+    for conversion in converted:
+        new = conversion.desired
+        yield ColumnComment(new.name, declared[new.key], new.comment)
 
 
 def _may_clear(comparison: Comparison, place: Path) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import compress
-from operator import attrgetter, ne
+from operator import attrgetter
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from typing_extensions import TypeVar as DefaultTypeVar
@@ -73,7 +72,7 @@ class RecordedModels(Protocol[Model_co]):
 ColumnPair: TypeAlias = tuple[Column, Column]
 """A column on both sides, desired and observed."""
 
-_NAME, _USING = map(attrgetter, ("name", "using"))
+_USING = attrgetter("using")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +128,8 @@ class Comparison(Generic[Model_co, State_co]):
         )
         if isinstance(desired, View):
             return _with_documented_columns(plain)
+        if desired.columns == observed.columns:  # most tables, most of the time
+            return plain
         pairs = _paired(desired.columns, observed.columns)  # type: ignore[arg-type]  # of tables
         return _with_columns(plain, pairs) if any(pairs) else plain  # without a pair, nothing is renamed
 
@@ -175,8 +176,16 @@ class Comparison(Generic[Model_co, State_co]):
         return not (self.differing or self.added or self.dropped or self.conversions)
 
     @property
+    def has_equal_structure(self) -> bool:
+        """Whether no column or field is new, dropped, renamed or of another type."""
+        changed = self.added or self.dropped or self.renames or self.fields or self.types or self.conversions
+        return not changed
+
+    @property
     def converted(self) -> tuple[Conversion, ...]:
         """The pending conversions: other parts treat the column as a new one in the place of the former one."""
+        if not self.conversions:
+            return ()
         return tuple(conversion for conversion in self.conversions if conversion.is_due)
 
     def drops_any(self, columns: Iterable[str]) -> bool:
@@ -187,6 +196,8 @@ class Comparison(Generic[Model_co, State_co]):
     @property
     def differing_or_new(self) -> tuple[ColumnPair, ...]:
         """The shared columns that differ, and the new ones paired with the result of ADD COLUMNS."""
+        if self.has_equal_structure:
+            return self.differing
         converted = (
             (conversion.desired, replace(bare_column(conversion.desired), is_nullable=True))
             for conversion in self.converted
@@ -248,10 +259,14 @@ class _Paired(NamedTuple):
 
 
 def _paired(desired: tuple[Column, ...], observed: tuple[Column, ...]) -> _Paired:
-    if desired == observed:  # most tables, most of the time
-        return _Paired()
-    if [*map(_NAME, desired)] == [*map(_NAME, observed)]:  # most others: nothing to look up
-        return _Paired(tuple(compress(zip(desired, observed, strict=True), map(ne, desired, observed))))
+    if len(desired) == len(observed):
+        differing = []
+        for column, other in zip(desired, observed, strict=True):
+            if column == other:  # without `!=`, which takes longer
+                continue
+            differing.append((column, other))
+        if all(column.name == other.name for column, other in differing):  # most tables: nothing to look up
+            return _Paired(tuple(differing))
     there = {column.key: column for column in observed}
     keyed = [(column.key, column) for column in desired]
     declared = dict(keyed)

@@ -131,9 +131,10 @@ def is_feature_key(key: str) -> bool:
 
 def is_upgrade(key: str, value: str) -> bool:
     """Whether setting a property upgrades the protocol."""
-    if key.lower().startswith(FEATURE_PREFIX):
+    lower = key.lower()
+    if lower.startswith(FEATURE_PREFIX):
         return True
-    spelled = _SPELLING.get(key.lower())
+    spelled = _SPELLING.get(lower)
     return spelled is not None and (spelled in _FEATURE_KEYS or value.lower() in ("true", "v2"))
 
 

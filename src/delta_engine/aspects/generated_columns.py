@@ -82,9 +82,9 @@ def _diff(comparison: Comparison) -> Iterator[_Action]:
             or (desired.comment != observed.comment and model.is_about(Part.COMMENTS))
         ):
             yield ChangeFixedColumn(observed.name)
-    touched = sorted({*lost_places(comparison), *retyped_places(comparison)})
-    if not touched:
+    if comparison.has_equal_structure:
         return
+    touched = sorted({*lost_places(comparison), *retyped_places(comparison)})
     gone = {column.key for column in comparison.dropped}
     widened = {
         pair.path[0].lower()

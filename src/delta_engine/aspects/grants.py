@@ -68,12 +68,12 @@ class _Changed(NamedTuple):
 
 def _diff(comparison: OwnedComparison) -> Iterable[_Action]:
     changes = tuple(_changes(comparison))
-    yield from (
-        GrantPrivileges(change.principal, change.granted, change.observed)
-        for change in changes
-        if change.granted
-    )
-    yield from (RevokePrivileges(change.principal, change.revoked) for change in changes if change.revoked)
+    for change in changes:
+        if change.granted:
+            yield GrantPrivileges(change.principal, change.granted, change.observed)
+    for change in changes:
+        if change.revoked:
+            yield RevokePrivileges(change.principal, change.revoked)
 
 
 def _differences(comparison: OwnedComparison) -> Iterable[_Action]:

@@ -107,7 +107,8 @@ def _accept(model: Table, _observed: TableState, action: ColumnNullabilityChange
 
 def _diff_checks(comparison: Comparison) -> Iterable[_Check]:
     """Yield a drop and an add per column that changes otherwise, or only the drop if it becomes nullable."""
-    blocking = {*_changed_columns(comparison)} & {*map(str.lower, comparison.observed.not_null_checks)}
+    checked = comparison.observed.not_null_checks
+    blocking = checked and {*_changed_columns(comparison)} & {*map(str.lower, checked)}
     if not blocking:
         return
     former = comparison.renames.former_names

@@ -88,9 +88,11 @@ def is_rewritten(observed: TableState, attempted: Sequence[Table], declared: Tab
         attempted: the models of unfinished runs.
         declared: what was applied before.
     """
+    if declared is None or not attempted:
+        return False
     present = _keys(observed.partitioned_by)
     is_attempted = any(_keys(model.partitioned_by) == present for model in attempted)
-    return is_attempted and declared is not None and _keys(declared.partitioned_by) != present
+    return is_attempted and _keys(declared.partitioned_by) != present
 
 
 def rewritten(observed: TableState) -> TableState:

@@ -179,12 +179,10 @@ def _remembered(comparison: Comparison) -> PrimaryKey | None:
     if observed is None:
         return None
     desired_rely = _rely(comparison.desired.primary_key) and _is_same(comparison.desired, observed)
-    relying_otherwise = [
-        model
+    is_unwanted = any(
+        model.primary_key is not None and model.primary_key.rely != desired_rely and _is_same(model, observed)
         for model in comparison.ours
-        if model.primary_key is not None and model.primary_key.rely != desired_rely
-    ]
-    is_unwanted = any(_is_same(model, observed) for model in relying_otherwise)
+    )
     rely = (not desired_rely) if is_unwanted else desired_rely
     return observed if observed.rely == rely else replace(observed, rely=rely)
 

@@ -84,13 +84,14 @@ _Action: TypeAlias = EnableTableFeature | ContradictFeature
 
 def _diff(comparison: Comparison) -> Iterable[_Action]:
     """Yield the features that the model declares, and those that the changes of its columns need."""
-    yield from _held_by_catalog(comparison)
-    desired = _declared(comparison)
-    if not desired and comparison.has_equal_columns:
+    desired, contradictions = _declared(comparison)
+    yield from contradictions
+    sets_default = not comparison.has_equal_columns and _sets_default(comparison)
+    if not (desired or sets_default) and comparison.has_equal_structure:
         return
     observed = _observed(comparison)
     needed = set()
-    for key, value, reason in _needed(comparison, observed, desired):
+    for key, value, reason in _needed(comparison, observed, desired, sets_default=sets_default):
         needed.add(key)
         declared = desired.get(key)
         if declared is None or is_satisfied(key, value, declared):
@@ -102,7 +103,7 @@ def _diff(comparison: Comparison) -> Iterable[_Action]:
 
 def _differences(comparison: Comparison) -> Iterable[EnableTableFeature]:
     """Yield the features that the model declares. The needs of a revert are not drift."""
-    declared = _declared(comparison)
+    declared, _ = _declared(comparison)
     if declared:
         yield from _missing(declared, _observed(comparison))
 
@@ -127,26 +128,24 @@ def _accept(model: Table, _observed: TableState, action: _Action) -> Table:
     return with_property(model, action.key, action.observed)
 
 
-def _declared(comparison: Comparison) -> dict[str, str]:
+def _declared(comparison: Comparison) -> tuple[dict[str, str], list[ContradictFeature]]:
+    """Return the features that the model declares, and what a catalog-managed table needs otherwise."""
+    features: dict[str, str] = {}
+    contradictions: list[ContradictFeature] = []
     if not comparison.desired.is_about(Part.PROPERTIES):
-        return {}
-    properties = comparison.desired.effective_table_properties
+        return features, contradictions
     observed = comparison.observed.table_properties
-    return {
-        spelled(key): value
-        for key, value in properties.items()
-        if is_upgrade(key, value) and not is_held_by_catalog(key, observed)
-    }
-
-
-def _held_by_catalog(comparison: Comparison) -> Iterator[ContradictFeature]:
-    """Yield what the model declares otherwise than the catalog-managed table needs it."""
-    observed = comparison.observed.table_properties
-    if not comparison.desired.is_about(Part.PROPERTIES):
-        return
     for key, value in comparison.desired.effective_table_properties.items():
-        if is_held_by_catalog(key, observed) and not is_same_value(key, value, "true"):
-            yield ContradictFeature(spelled(key), value, "true", "a catalog-managed table")
+        if not is_held_by_catalog(key, observed):
+            if is_upgrade(key, value):
+                features[spelled(key)] = value
+        elif not is_same_value(key, value, "true"):
+            contradictions.append(ContradictFeature(spelled(key), value, "true", "a catalog-managed table"))
+    return features, contradictions
+
+
+def _sets_default(comparison: Comparison) -> bool:
+    return any(column.default is not None for column, _ in changed_defaults(comparison))
 
 
 def _observed(comparison: Comparison) -> dict[str, str]:
@@ -155,7 +154,7 @@ def _observed(comparison: Comparison) -> dict[str, str]:
 
 
 def _needed(
-    comparison: Comparison, observed: Mapping[str, str], declared: Mapping[str, str]
+    comparison: Comparison, observed: Mapping[str, str], declared: Mapping[str, str], *, sets_default: bool
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the key, value and reason of each feature that the changes of columns need."""
     if not comparison.desired.is_about(Part.COLUMNS):
@@ -175,7 +174,7 @@ def _needed(
     widenings = {widening(pair.observed, pair.desired) for pair in comparison.types}
     if widenings & {Widening.TYPE_WIDENING, Widening.TIMESTAMP_NTZ}:
         yield TYPE_WIDENING, "true", "widening types"
-    if any(desired.default is not None for desired, _ in changed_defaults(comparison)):
+    if sets_default:
         yield COLUMN_DEFAULTS, "supported", "setting defaults"
     for type_name, feature in _FEATURES_OF_TYPES.items():
         is_needed = any(uses_type(data_type, type_name) for data_type in added) or (

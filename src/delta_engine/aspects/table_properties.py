@@ -100,13 +100,13 @@ def _phase(properties: Sequence[EntryChange], otherwise: Phase) -> Phase:
     return Phase.CHOOSE_STATISTICS if is_apart else otherwise
 
 
-def _apart(entries: Iterable[EntryChange]) -> Iterator[tuple[EntryChange, ...]]:
-    """Yield the entries that decide which columns have statistics, then the others, without an empty group."""
+def _apart(entries: Iterable[EntryChange]) -> list[tuple[EntryChange, ...]]:
+    """Return the entries that decide which columns have statistics, then the others, without an empty group."""
     first: list[EntryChange] = []
     others: list[EntryChange] = []
     for entry in entries:
         (first if is_about_statistics(entry.key) else others).append(entry)
-    yield from (tuple(group) for group in (first, others) if group)
+    return [tuple(group) for group in (first, others) if group]
 
 
 def _differences(comparison: Comparison) -> Iterable[_Action]:
@@ -172,7 +172,7 @@ def _no_longer_wanted(comparison: Comparison) -> Iterable[EntryChange]:
         comparable(key): key
         for model in comparison.ours
         for key in model.effective_table_properties
-        if _own_name(declared, key) is None
+        if key not in declared and _own_name(declared, key) is None
     }
     for key in unwanted.values():
         name = _own_name(properties, key)

@@ -24,7 +24,7 @@ from delta_engine.aspects.aspect import (
     value_aspect,
 )
 from delta_engine.aspects.changed_models import with_column
-from delta_engine.aspects.column_comments import ColumnComment
+from delta_engine.aspects.column_comments import ColumnComment, refuse_no_op
 from delta_engine.aspects.comparison import Comparison, bare_column
 from delta_engine.aspects.facet import (
     FORMER_TABLE_NAMES,
@@ -139,8 +139,7 @@ class SetViewColumnComments:
     replaces: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not self.comments:
-            raise ValueError("setting column comments needs at least one")
+        refuse_no_op(self.comments)
 
 
 class ViewColumnDefinition(OpenStruct, frozen=True, kw_only=True):

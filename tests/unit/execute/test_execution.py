@@ -379,7 +379,7 @@ def test_planning_collects_all_refusals_of_models() -> None:
         lambda: AlignTable(ORDERS, ()),
         lambda: SetTableComment("a", "a"),
         lambda: SetColumnComments(()),
-        lambda: ColumnComment("id", "a", "a"),
+        lambda: SetColumnComments((ColumnComment("id", "a", "a"),)),
         lambda: SetTableProperties(()),
         lambda: EntryChange("k", "a", "a"),
         lambda: EnableTableFeature("k", "a", "a"),
