@@ -17,7 +17,7 @@ from delta_engine.aspects.facet import REQUIRED, Facet
 from delta_engine.config.consents import ConsentsDocument
 from delta_engine.config.extended import EXTENDS
 from delta_engine.config.json_schema import describe
-from delta_engine.config.lint import LintDocument
+from delta_engine.config.lint import HOUSE_RULES, LintDocument
 from delta_engine.config.model_text import COLUMN_FIELDS, FIELDS, LISTS, Fields, alternatives
 from delta_engine.config.policies import DriftPolicyDocument
 from delta_engine.config.settings import Configuration
@@ -101,6 +101,25 @@ def _configuration_schema() -> _Schema:
     return {**document, "if": {"required": [EXTENDS]}, "then": part, "else": whole}
 
 
+def _lint_schema() -> _Schema:
+    """Return the schema of house rules: other names than those of the engine need rules of the project."""
+    document = _shape_schema("house-rules", "Delta Engine house rules", LintDocument)
+    definitions = document["$defs"]
+    root, suppression = definitions["LintDocument"], definitions["Suppression"]["properties"]["rules"]
+    rules = root["properties"]["rules"]
+    definitions["Rule"] = {
+        "description": "Whether a rule is on, and its options.",
+        **rules["additionalProperties"],
+    }
+    rule = {"$ref": f"{_DEFINITIONS}Rule"}
+    rules |= {"properties": dict.fromkeys(HOUSE_RULES, rule), "additionalProperties": rule}
+    suppression["items"] = {"anyOf": [{"enum": [*HOUSE_RULES]}, suppression["items"]]}
+    named = {"properties": {"rules": {"items": {"enum": [*HOUSE_RULES]}}}}
+    known = {"rules": {"propertyNames": {"enum": [*HOUSE_RULES]}}, "suppressions": {"items": named}}
+    root |= {"if": {"not": {"required": ["own_rules"]}}, "then": {"properties": known}}
+    return {**document, "$defs": dict(sorted(definitions.items()))}
+
+
 def _part(schema: _Schema, definitions: dict[str, _Schema]) -> _Schema:
     """Return a schema that requires no keys of a mapping and the mappings in it; add definitions that it needs."""
     match schema:
@@ -176,6 +195,6 @@ EDITOR_SCHEMAS: Final[Mapping[str, Callable[[], _Schema]]] = {
     "config": _configuration_schema,
     "policy": lambda: _shape_schema("drift-policy", "Delta Engine drift policy", DriftPolicyDocument),
     "consents": lambda: _shape_schema("consents", "Delta Engine consents", ConsentsDocument),
-    "lint": lambda: _shape_schema("house-rules", "Delta Engine house rules", LintDocument),
+    "lint": _lint_schema,
 }
 """What makes each schema, by the name that `delta-engine schema` takes."""

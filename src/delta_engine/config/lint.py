@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from datetime import date
 from enum import Enum, unique
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
+
+_NAMES: Final = """
+TableComments ViewComments SchemaComments FunctionComments ColumnComments Owners
+TableNames ViewNames FunctionNames SchemaNames ColumnNames ReservedWords MaximumColumns
+MoneyTypes TimestampTypes ForbiddenTypes SameTypes
+PrimaryKeys KeyColumnsFirst ForeignKeys Partitions ClusteringColumns RequiredProperties DeprecatedFeatures
+RequiredTags TagValues PersonalGrants Determinism ViewStars SharedViews
+"""
+
+HOUSE_RULES: Final = tuple(_NAMES.split())
+"""The names of the engine's house rules, for editors; `tools/lint` has the classes."""
 
 
 @unique

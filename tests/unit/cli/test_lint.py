@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from delta_engine.tools.lint.report import LintFindings
+from tests.builders.published_schemas import report_schema
 from tests.projects.commandline import CommandLine, Result
 
 CONFIG = (
@@ -93,7 +96,9 @@ def test_the_least_severity_that_fails_is_chosen(project: Project) -> None:
 
 
 def test_findings_as_json_and_sarif(project: Project) -> None:
-    (finding,) = json.loads(project.lints("preset: recommended\n", "--json").stdout)["findings"]
+    document = json.loads(project.lints("preset: recommended\n", "--json").stdout)
+    Draft202012Validator(json.loads(report_schema(LintFindings))).validate(document)
+    (finding,) = document["findings"]
     assert finding == {
         "rule": "MoneyTypes",
         "severity": "warning",

@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from delta_engine.config.editor_schemas import EDITOR_SCHEMAS, editor_schema
+from delta_engine.config.lint import HOUSE_RULES
 from tests.cases.documented_models import example
 from tests.cases.golden_texts import assert_golden
 from tests.unit.config.projects import CONFIG, MODELS, refused
@@ -121,8 +122,11 @@ def test_only_a_configuration_that_extends_another_may_lack_keys(text: str, is_t
     ("text", "is_taken"),
     [
         ("preset: recommended\nfail_on: note\n", True),
-        ("rules: {Owners: true, Mine: {severity: error, word: x}, MoneyTypes: off}\n", True),
-        ("own_rules: ['conf.rules:Mine']\n", True),
+        ("rules: {Owners: true, MoneyTypes: off, PrimaryKeys: {severity: error}}\n", True),
+        ("own_rules: ['conf.rules:Mine']\nrules: {Mine: {severity: error, word: x}}\n", True),
+        ("own_rules: ['conf.rules:Mine']\nrules: {Owners: fatal}\n", False),
+        ("rules: {MonyTypes: off}\n", False),
+        ("suppressions: [{rules: [Owner], on: ['*'], reason: old, expires: 2999-01-01}]\n", False),
         ("suppressions: [{rules: [Owners], on: ['*'], reason: old, expires: 2999-01-01}]\n", True),
         ("preset: strict\n", False),
         ("rules: {Owners: fatal}\n", False),
@@ -133,6 +137,12 @@ def test_only_a_configuration_that_extends_another_may_lack_keys(text: str, is_t
 )
 def test_house_rules(text: str, is_taken: bool) -> None:
     assert (complaints("lint", text) == []) == is_taken
+
+
+def test_editors_complete_the_names_of_house_rules() -> None:
+    rules = validator("lint").schema["$defs"]["LintDocument"]["properties"]["rules"]
+    assert tuple(rules["properties"]) == HOUSE_RULES
+    assert {"$ref": "#/$defs/Rule"} in rules["properties"].values()
 
 
 def test_every_key_and_definition_is_described() -> None:

@@ -12,6 +12,7 @@ from delta_engine.report.json_documents import report_json
 from delta_engine.report.run_report import RunReport
 from delta_engine.tools.conformance.report import ConformanceReport
 from delta_engine.tools.doctor.report import DoctorReport
+from delta_engine.tools.lint.report import LintFindings
 from tests.builders.awkward_drift_reports import HOSTILE_TEXTS, hostile_report
 from tests.builders.conformance_reports import report_saying
 from tests.builders.drift_reports import empty_report, full_report, schema_report
@@ -20,16 +21,17 @@ from tests.cases.golden_texts import assert_golden
 
 SCHEMAS = Path(__file__).parents[3] / "docs" / "schemas"
 REPORTS: dict[str, type] = {
-    "conformance": ConformanceReport,
-    "doctor": DoctorReport,
-    "drift": DriftReport,
-    "run": RunReport,
+    "conformance-report": ConformanceReport,
+    "doctor-report": DoctorReport,
+    "drift-report": DriftReport,
+    "lint": LintFindings,
+    "run-report": RunReport,
 }
 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_published_schema_is_the_generated_one(name: str, request: pytest.FixtureRequest) -> None:
-    path, schema = SCHEMAS / f"{name}-report-v1.json", report_schema(REPORTS[name]) + "\n"
+    path, schema = SCHEMAS / f"{name}-v1.json", report_schema(REPORTS[name]) + "\n"
     assert_golden(schema, path, request)
     Draft202012Validator.check_schema(json.loads(schema))
 

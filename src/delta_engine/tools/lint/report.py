@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
 
 from delta_engine.config.lint import Severity
 from delta_engine.telemetry.logs import redacted
@@ -12,9 +15,50 @@ from delta_engine.telemetry.visible import counted, visible
 from delta_engine.tools.lint.linter import LintReport
 from delta_engine.tools.lint.rule import Finding
 
-_FORMAT = "delta-engine/lint"
-_VERSION = 1
 _MOST_OF_A_RULE = 10
+
+
+class ShownFinding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What breaks a house rule.
+
+    Args:
+        rule: its name.
+        severity: as the rules set it.
+        kind: of the object, such as table.
+        name: of the object.
+        column: its name; missing if the finding is about the whole object.
+        message: what is wrong.
+        fix: what to do about it.
+        location: file and line of the declaration; missing for models without a file.
+    """
+
+    rule: str
+    severity: Severity
+    kind: str
+    name: str
+    column: str | None = None
+    message: str
+    fix: str
+    location: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintFindings:
+    """What the house rules of a project find.
+
+    Args:
+        format: always the same.
+        version: of the format; fields may be added without a new one.
+        findings: the most severe first, then by file and line.
+        suppressed: how many more are accepted for a time.
+        notes: on suppressions that have ended, or find nothing.
+    """
+
+    format: str = "delta-engine/lint"
+    version: int = 1
+    findings: tuple[ShownFinding, ...]
+    suppressed: int
+    notes: tuple[str, ...]
 
 
 def lint_lines(report: LintReport, *, is_full: bool = False) -> Iterator[str]:
@@ -44,14 +88,9 @@ def lint_summary(report: LintReport) -> str:
 
 def lint_document(report: LintReport) -> str:
     """Return the findings as JSON."""
-    document = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "findings": [_entry(finding) for finding in report.findings],
-        "suppressed": report.suppressed,
-        "notes": list(report.notes),
-    }
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    findings = tuple(map(_shown, report.findings))
+    document = LintFindings(findings=findings, suppressed=report.suppressed, notes=report.notes)
+    return json.dumps(msgspec.to_builtins(document), indent=2, ensure_ascii=False)
 
 
 def _line(finding: Finding) -> str:
@@ -60,16 +99,15 @@ def _line(finding: Finding) -> str:
     return visible(redacted(f"{place}{text}"))
 
 
-def _entry(finding: Finding) -> dict[str, object]:
+def _shown(finding: Finding) -> ShownFinding:
     name = finding.model.qualified_name
-    entry = {
-        "rule": finding.rule,
-        "severity": finding.severity.value,
-        "kind": name.kind,
-        "name": str(name),
-        "column": finding.column,
-        "message": redacted(finding.message),
-        "fix": redacted(finding.fix),
-        "location": str(finding.location) if finding.location else None,
-    }
-    return {key: value for key, value in entry.items() if value is not None}
+    return ShownFinding(
+        rule=finding.rule,
+        severity=finding.severity,
+        kind=name.kind,
+        name=str(name),
+        column=finding.column,
+        message=redacted(finding.message),
+        fix=redacted(finding.fix),
+        location=str(finding.location) if finding.location else None,
+    )

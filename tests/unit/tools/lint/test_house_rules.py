@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from delta_engine.config.lint import Severity, Suppression
+from delta_engine.config.lint import HOUSE_RULES, Severity, Suppression
 from delta_engine.errors import SourceLocation
 from delta_engine.models import (
     Column,
@@ -204,6 +204,7 @@ def test_a_rule_finds_what_breaks_it(case: str) -> None:
 
 def test_every_rule_has_a_case_and_says_what_it_demands() -> None:
     assert {rule for rule, *_ in CASES.values()} == RULES.keys()
+    assert tuple(RULES) == HOUSE_RULES
     assert len(RULES) >= 25
     for rule in RULES.values():
         assert (rule.__doc__ or "").partition("\n")[0].endswith(".")
