@@ -162,8 +162,7 @@ class RunRecorder:
         """
         state = self.state
         saved = self._base and self._base.state
-        has_changes = is_forced or applied is not None or bool(self._checkpoints)
-        if saved and not has_changes and _says_the_same(saved, state):
+        if saved and applied is None and not is_forced and _says_the_same(saved, state):
             self._remove_journals()
             return self._base
         metadata = self._apply_record(applied, state.metadata)

@@ -121,7 +121,7 @@ class FormerTable:
         former = self.change.version
         if former is None:
             return None
-        # a killed run records the former version
+        # an engine before 0.3.0 recorded the former version of a killed run
         is_known = not self.after.attempts and (self.after.delta_version or 0) > former
         return RestoreTable(
             version=former,

@@ -266,6 +266,19 @@ def test_the_version_from_before_a_run_is_not_taken_for_the_one_that_it_left(
     assert [column.name for column in project.catalog.tables[KEY].state.columns] == ["id", "note"]
 
 
+def test_an_older_engine_recorded_the_version_from_before_a_killed_run_as_the_one_that_it_left(
+    project: CatalogProject,
+) -> None:
+    dropped_column(project)
+    document = next((project.config.parent.parent / ".delta-engine" / "state").glob("*.state.json"))
+    text = document.read_text()
+    left = record(project)["metadata"]
+    assert (left["change"]["version"], text.count(f'"delta_version": {left["delta_version"]}')) == (0, 1)
+    document.write_text(text.replace(f'"delta_version": {left["delta_version"]}', '"delta_version": 0'))
+    ran(project, "undo --yes")
+    assert [column.name for column in project.catalog.tables[KEY].state.columns] == ["id", "note"]
+
+
 @pytest.mark.parametrize("operation", ["WRITE", "MERGE", "DELETE", "UPDATE", "STREAMING UPDATE", "a new one"])
 def test_rows_of_others_are_never_taken_back(project: CatalogProject, operation: str) -> None:
     dropped_column(project)
@@ -338,6 +351,18 @@ def test_others_are_undone_without_the_refused_ones(project: CatalogProject) -> 
     assert "left out: table dev.silver.orders" in done.stderr
     assert project.catalog.tables["dev.silver.others"].state.table_comment == ""
     assert record(project)["status"] == "healthy"
+
+
+def test_the_drift_that_it_saw_of_a_table_that_it_leaves_out_is_recorded(project: CatalogProject) -> None:
+    other = f"name: others, columns: [{ID}]"
+    project.declare(SMALL, other)
+    project.sync()
+    project.declare(f"name: orders, columns: [{ID}]", f"{other}, comment: new")
+    project.sync("--allow drop_column")
+    project.by_hand("COMMENT ON TABLE `dev`.`silver`.`orders` IS 'theirs'")
+    ran(project, "undo --yes --skip-refused")
+    statuses = {key: record(project, f"table.dev.silver.{key}")["status"] for key in ("orders", "others")}
+    assert statuses == {"orders": "drifted", "others": "healthy"}
 
 
 def test_only_the_tables_that_are_asked_for(project: CatalogProject) -> None:
