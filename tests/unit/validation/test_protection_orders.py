@@ -270,6 +270,14 @@ SAFE: dict[str, tuple[Any, ...]] = {
         snapshot(PHONE, row_filter=FILTER),
         table(DropRowFilter(FILTER), UNSET, UnsetTableTags((EntryChange("a", None, "b"),))),
     ),
+    "a tag that goes, without which a policy still covers the column, and a body": (
+        snapshot(
+            replace(PHONE, tags={**TAGGED, "open": ""}),
+            policies=(policy(match={"c": f"{CONDITION} OR has_tag('open')"}),),
+        ),
+        table(UnsetColumnTags("phone", (EntryChange("open", None, ""),))),
+        body("mask", "upper(v)"),
+    ),
     "a new table": (CatalogState(tables={ORDERS.key: TableState(exists=False)}), Create(policy()), body("inner")),
     "the drop of a column and of a filter": (
         snapshot(MAIL, BARE, FAX, row_filter=BY_FAX),
