@@ -18,14 +18,14 @@ from rich.table import Table as Printed
 from delta_engine.actions.drift_policy import DriftPolicy
 from delta_engine.actions.policy import NO_POLICY
 from delta_engine.deployment.codec import decode_state, encode_state
-from delta_engine.deployment.recorded_models import (
-    model_records,
-)
 from delta_engine.drift.comparison import compared
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.observation import DriftFacts, Observation
 from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, Table
+from delta_engine.ownership.recorded_models import (
+    with_models,
+)
 from delta_engine.state.audits import Audit
 from delta_engine.state.states import CatalogState, TableState
 from tests.builders.deployment import deployment_state
@@ -78,7 +78,9 @@ def main() -> int:
     policy = DriftPolicy()
 
     seconds, detected = _timed(
-        lambda: DriftDetector(policy).detect(compared(state, observed, NO_POLICY, models).values(), now=NOW)
+        lambda: DriftDetector(policy).detect(
+            compared(state.resources, observed, NO_POLICY, models).values(), now=NOW
+        )
     )
     more, report = _timed(
         lambda: drift_report(
@@ -86,7 +88,7 @@ def main() -> int:
                 environment="bench",
                 checked_at=NOW,
                 basis=Observation(
-                    models=tuple(models), state=state, observed=observed, records=model_records(state)
+                    models=tuple(models), state=state, observed=observed, records=with_models(state.resources)
                 ),
                 drifted=detected,
                 policy=policy,

@@ -15,14 +15,15 @@ from delta_engine.compile.compiler import compile_plan
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import (
     DeploymentState,
+    records_of,
 )
-from delta_engine.deployment.recorded_models import declared_by, model_records
 from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import QualifiedName, Securable, Table, of_kind
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
 from delta_engine.orchestrate.runs import open_run
+from delta_engine.ownership.recorded_models import declared_by
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders.engines import engine_on
 from tests.fakes.applying import created
@@ -110,5 +111,5 @@ def statuses(deployment: Deployment) -> dict[str, str]:
 
 
 def comments(deployment: Deployment) -> dict[str, str]:
-    declared = declared_by(model_records(recorded(deployment))).values()
+    declared = declared_by(records_of(recorded(deployment))).values()
     return {model.table_name: model.comment for model in declared if isinstance(model, Table)}

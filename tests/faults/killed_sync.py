@@ -17,10 +17,6 @@ from delta_engine.deployment.document import (
     DeploymentState,
 )
 from delta_engine.deployment.journal import replay
-from delta_engine.deployment.recorded_models import (
-    declared_by,
-    model_records,
-)
 from delta_engine.deployment.stores.local import LocalJournalStore
 from delta_engine.models import Table, resource_key
 from delta_engine.orchestrate.backend import Backend, embedded_backend
@@ -30,6 +26,9 @@ from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.project import load_project
 from delta_engine.orchestrate.runs import Environment
 from delta_engine.ownership.recorded import Status
+from delta_engine.ownership.recorded_models import (
+    declared_by,
+)
 from tests import conftest
 from tests.projects.processes import started
 
@@ -132,7 +131,7 @@ class Victim:
             yield "a journal is left"
 
     def _false_records(self, state: DeploymentState) -> Iterator[str]:
-        declared = declared_by(model_records(state)).items()
+        declared = declared_by(state.resources).items()
         applied = {key: model for key, model in declared if isinstance(model, Table)}
         observed = self._backend.reader.snapshot(list(applied.values()))
         for key, resource in state.resources.items():

@@ -15,9 +15,6 @@ from delta_engine.backends.capabilities import DATABRICKS
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import as_plain, as_table, define, define_plain
-from delta_engine.deployment.recorded_models import (
-    under_new_names,
-)
 from delta_engine.drift.synchronizing import attempted_by
 from delta_engine.errors import RefusedError, StatementError
 from delta_engine.execute.action_runner import ActionRunner, ApplyFailedError
@@ -25,6 +22,9 @@ from delta_engine.models import ColumnMask, QualifiedName, Schema, Table, former
 from delta_engine.models.constraints import resolved
 from delta_engine.ownership.recorded import (
     Recorded,
+)
+from delta_engine.ownership.recorded_models import (
+    under_new_names,
 )
 from delta_engine.state.catalog_reader import snapshot_with_former_names
 from delta_engine.state.states import CatalogState

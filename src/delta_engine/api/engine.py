@@ -20,7 +20,7 @@ from delta_engine.backends.spark_sql_runner import SparkSqlRunner
 from delta_engine.config.conf_folder import find_conf_dir
 from delta_engine.config.loading import given_models, load_declared
 from delta_engine.config.settings import Settings, given_settings, load_settings
-from delta_engine.deployment.recorded_models import declared_by, model_records
+from delta_engine.deployment.document import records_of
 from delta_engine.errors import ConfigError, InvalidCommandError, raise_all, unknown
 from delta_engine.models import AbacPolicy, Function, Schema, Securable, Table, View
 from delta_engine.orchestrate import orchestrator
@@ -39,6 +39,7 @@ from delta_engine.orchestrate.project import Project, make_project
 from delta_engine.orchestrate.reviewed_plans import make_plan_file
 from delta_engine.orchestrate.runs import Environment
 from delta_engine.orchestrate.undoing import plan_undo, undo_note, undo_of
+from delta_engine.ownership.recorded_models import declared_by
 from delta_engine.plan_files.document import Options
 from delta_engine.report.run_report import RunReport
 from delta_engine.telemetry.context import in_context
@@ -435,7 +436,7 @@ class Engine:
     def _recorded(self) -> tuple[Securable, ...]:
         """Return the models that were applied last."""
         state = open_deployment(self._settings, self._opened_backend()).peek_replayed()
-        return tuple(declared_by(model_records(state)).values())
+        return tuple(declared_by(records_of(state)).values())
 
 
 def _others(

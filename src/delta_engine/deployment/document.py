@@ -169,6 +169,11 @@ class DeploymentState(OpenStruct, frozen=True, kw_only=True):
         return self.with_values(applied_plans=kept)
 
 
+def records_of(state: DeploymentState | None) -> Mapping[str, AnyRecord]:
+    """Return the records of a deployment state; none if there is no state yet."""
+    return state.resources if state is not None else {}
+
+
 def consent_key(consent: Consent) -> tuple[str, str]:
     """Return the change and the last day of an entry, as `UsedConsent` has them."""
     return str(consent).lower(), str(consent.expires)

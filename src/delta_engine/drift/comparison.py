@@ -16,7 +16,6 @@ from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldD
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.delta_properties import comparable, is_feature_key, is_set_by_platform
 from delta_engine.aspects.renames import Renames, named_renames, pending_renames
-from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.baselines import (
     Subject,
     subject_of,
@@ -31,7 +30,7 @@ from delta_engine.drift.drifted_resources import (
 from delta_engine.models import Part, Securable, SecurableName, Table, former_names, resource_key
 from delta_engine.models.nested_types import Path, all_differences, lower_path, paths_inside
 from delta_engine.models.types import DataType
-from delta_engine.ownership.recorded import AcceptedDrift, Recorded
+from delta_engine.ownership.recorded import AcceptedDrift, AnyRecord, Recorded
 from delta_engine.sql.readable_types import readable_data_type
 from delta_engine.state.states import CatalogState, SecurableState, TableState
 from delta_engine.state.view_states import ViewState
@@ -47,7 +46,7 @@ DriftKey: TypeAlias = tuple[str, str, str | None]
 
 @no_garbage_collection()
 def compared(
-    state: DeploymentState | None, observed: CatalogState, policy: Policy, models: Iterable[Securable]
+    records: Mapping[str, AnyRecord], observed: CatalogState, policy: Policy, models: Iterable[Securable]
 ) -> dict[str, ComparedResource]:
     """Compare every record with what exists, once, by resource key. Resources that were not read are left out.
 
@@ -56,7 +55,6 @@ def compared(
         models: the declared ones. What one of them renames is compared under its former name.
     """
     new_names, held = _pending_names(models), as_applied(policy)
-    records = state.resources if state else {}
     resources = {}
     for key, record in sorted(records.items()):
         name = new_names.get(key, record.name)

@@ -12,6 +12,7 @@ from delta_engine.aspects.restores import RestoreTable
 from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.compile.planner import TablePlanner, while_renaming
 from delta_engine.compile.restoring import before_restores, with_restores, with_returns
+from delta_engine.deployment.document import records_of
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drifted_resources import ComparedResource, UndoneDrift, UnmanagedPart
 from delta_engine.drift.handling import is_replaced
@@ -163,12 +164,12 @@ class PlannedRun:
     def adopted(self) -> tuple[QualifiedName, ...]:
         """The declared tables that exist and that no run has recorded: this run adopts them."""
         basis = self.basis
-        resources = basis.state.resources if basis.state is not None else {}
         tables = [(table.qualified_name, basis.observed.table(table.qualified_name)) for table in self.tables]
         return tuple(
             name
             for name, table in tables
-            if table.exists and is_unrecorded(table_record(resources, table.former_name or name))
+            if table.exists
+            and is_unrecorded(table_record(records_of(basis.state), table.former_name or name))
         )
 
     @property

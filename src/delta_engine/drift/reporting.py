@@ -9,6 +9,7 @@ from typing import TypeAlias
 from delta_engine import aspects
 from delta_engine.aspects import Difference
 from delta_engine.aspects.comparison import Comparison
+from delta_engine.deployment.document import records_of
 from delta_engine.drift.absences import hidden_notes
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drift_report import (
@@ -57,7 +58,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
     gone = [resource for resource in resources if not resource.observed.exists]
     unreadable = _not_ignored(facts.unreadable, facts, alternatives_unreadable)
     unmanaged = _not_ignored(facts.unmanaged, facts, alternatives_unmanaged)
-    records, planned, checked = state.resources if state else {}, _planned(facts), _checked(facts)
+    planned, checked = _planned(facts), _checked(facts)
     syncs = {
         resource.model_key: _next_sync(resource, facts, planned)
         for resource in drifting
@@ -82,7 +83,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         policy_notes=tuple(_policy_notes(facts)),
         pending=tuple(_pending_resources(facts, planned)),
         left_alone=tuple(_unmanaged_parts(facts)),
-        unfinished=tuple(key for key, record in sorted(records.items()) if record.is_half_done),
+        unfinished=tuple(key for key, record in sorted(records_of(state).items()) if record.is_half_done),
         recommendations=tuple(recommendations(facts, existing, schemas, gone, unmanaged, syncs)),
         notes=(*facts.notes, *hidden_notes([*schemas, *gone]), *_notes(facts)),
     )

@@ -9,11 +9,7 @@ from typing import Any
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance, DestructiveKind, last_day, matches_any
 from delta_engine.aspects.protection import HISTORY_HIDDEN, is_protected
-from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.recorded_models import (
-    declared_by,
-    model_records,
-)
+from delta_engine.deployment.document import DeploymentState, records_of
 from delta_engine.drift.absences import may_be_hidden
 from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.drift_report import DriftReport
@@ -42,6 +38,7 @@ from delta_engine.models.constraints import resolved
 from delta_engine.orchestrate.observing import detected_drift, drift_detector, observe
 from delta_engine.orchestrate.planning import draft_revert
 from delta_engine.orchestrate.runs import NOT_STARTED, Environment
+from delta_engine.ownership.recorded_models import declared_by
 from delta_engine.report.pages import drift_html
 from delta_engine.state.audits import Audit
 from delta_engine.telemetry.context import new_id, utc_now
@@ -97,7 +94,7 @@ def _facts(
         models,
         state,
         is_partial=is_partial,
-        besides=_applied_schemas(models, declared_by(model_records(state))) if is_partial else (),
+        besides=_applied_schemas(models, declared_by(records_of(state))) if is_partial else (),
         tolerates_unreadable=True,
     )
     now, detector = utc_now(), drift_detector(environment)
@@ -105,7 +102,7 @@ def _facts(
     managed = {
         *map(resource_key, environment.own_tables),
         *(resource_key(model.qualified_name) for model in basis.models),
-        *declared_by(model_records(basis.state)),
+        *declared_by(records_of(basis.state)),
     }
     return DriftFacts(
         environment=environment.name,

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from delta_engine.actions.policy import Consent, NeededConsent, Policy, last_day
 from delta_engine.aspects.governed_tables import GovernedPlan
+from delta_engine.deployment.document import records_of
 from delta_engine.drift.drifted_resources import DriftRefusal
 from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import RefusedError
@@ -83,8 +84,7 @@ def _with_verdict(environment: Environment, draft: PlannedRun) -> PlannedRun:
 
 
 def _names(planned: PlannedRun) -> ProjectNames:
-    resources = planned.basis.state.resources.values() if planned.basis.state else ()
-    recorded = tuple(record.name for record in resources)
+    recorded = tuple(record.name for record in records_of(planned.basis.state).values())
     return ProjectNames(planned.intent.models, recorded, planned.basis.is_partial)
 
 

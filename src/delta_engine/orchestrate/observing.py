@@ -8,14 +8,7 @@ from datetime import datetime
 
 from delta_engine.actions.policy import Policy
 from delta_engine.backends.capabilities import Feature
-from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.recorded_models import (
-    model_records,
-    under_new_names,
-    with_recorded_grants,
-    with_recorded_tags,
-    without_done_renames,
-)
+from delta_engine.deployment.document import DeploymentState, records_of
 from delta_engine.deployment.resources import with_settled_renames
 from delta_engine.drift.absences import with_absences
 from delta_engine.drift.comparison import compared
@@ -39,6 +32,13 @@ from delta_engine.models import (
 from delta_engine.models.constraints import resolved, tables_of_open_keys
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, OpenRun
 from delta_engine.orchestrate.undeclared_tables import read_catalog, undeclared_models
+from delta_engine.ownership.recorded_models import (
+    under_new_names,
+    with_models,
+    with_recorded_grants,
+    with_recorded_tags,
+    without_done_renames,
+)
 from delta_engine.state.catalog_reader import with_tables_read
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.view_states import ABSENT_VIEW
@@ -63,17 +63,17 @@ def observe(
     Raises:
         CatalogReadError, RefusalGroup: a catalog or a declared table cannot be read.
     """
-    models = without_done_renames(resolved(models), state)
-    besides = without_done_renames(besides, state)
-    recorded = model_records(state)
-    retired = undeclared_models(environment, (*models, *besides), recorded, is_partial=is_partial)
+    records = records_of(state)
+    models = without_done_renames(resolved(models), records)
+    besides = without_done_renames(besides, records)
+    retired = undeclared_models(environment, (*models, *besides), records, is_partial=is_partial)
     basis = read_catalog(
         environment.reader,
-        with_recorded_grants((*models, *besides), state),
-        with_recorded_grants(retired, state),
+        with_recorded_grants((*models, *besides), records),
+        with_recorded_grants(retired, records),
         tolerates_unreadable=tolerates_unreadable,
     )
-    observed = with_recorded_tags(environment.without_others(basis.observed), state)
+    observed = with_recorded_tags(environment.without_others(basis.observed), records)
     if tolerates_unreadable:
         unread = {refusal.securable for refusal in basis.unreadable}
         views = (view for view in of_kind(View, models) if labelled(view.qualified_name) in unread)
@@ -93,7 +93,7 @@ def _compared(basis: Observation, declared: Sequence[Securable], policy: Policy)
     settled = state and with_settled_renames(state, declared, observed)
     names = [model.qualified_name for model in basis.retired]
     settled = settled and with_settled_creations(settled, names, observed, policy)
-    records = model_records(settled)
+    records = with_models(records_of(settled))
     tables = (table.qualified_name for table in of_kind(Table, basis.retired))
     attempted = {name.key: name for name in tables if not records[resource_key(name)].applied}
     return replace(
@@ -101,7 +101,7 @@ def _compared(basis: Observation, declared: Sequence[Securable], policy: Policy)
         observed=_as_others(observed, attempted),
         state=settled,
         records=under_new_names(records, declared, observed),
-        compared=compared(settled, observed, policy, declared),
+        compared=compared(records_of(settled), observed, policy, declared),
         unreadable=tuple(
             refusal for refusal in basis.unreadable if (refusal.table or "").lower() not in attempted
         ),

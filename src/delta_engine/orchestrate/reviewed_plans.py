@@ -11,7 +11,7 @@ from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance
 from delta_engine.aspects.delta_properties import is_catalog_managed
 from delta_engine.config.whole_files import write_atomically
-from delta_engine.deployment.document import AppliedPlan, DeploymentState
+from delta_engine.deployment.document import AppliedPlan, DeploymentState, records_of
 from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.models import by_resource, resource_key
 from delta_engine.orchestrate.runs import Environment, OpenRun
@@ -163,7 +163,7 @@ def _touched(
     """Return what a plan touches, and `further` resources, by key; runs statements for the tables that it changes."""
     basis, observed = planned.basis, planned.snapshot
     keys = touched_keys(planned.plan, basis.tables, observed) | {*further}
-    records = basis.loaded.resources if basis.loaded else {}
+    records = records_of(basis.loaded)
     models = by_resource(planned.models)
     states: dict[str, SecurableState] = {
         f"{kind}.{key}": state for kind, of_kind in observed.by_kind.items() for key, state in of_kind.items()

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 from delta_engine.actions.policy import matches_any
 from delta_engine.backends.capabilities import Capabilities, Feature
-from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.document import DeploymentState, records_of
 from delta_engine.deployment.errors import StateMismatchError
-from delta_engine.deployment.recorded_models import with_recorded_grants
 from delta_engine.drift.observation import Observation
 from delta_engine.drift.planned_run import PlannedRun, Undo
 from delta_engine.errors import ConfigError, RefusedError, UnsafePlanError
@@ -32,6 +31,7 @@ from delta_engine.orchestrate.planning import draft_sync
 from delta_engine.orchestrate.runs import Environment
 from delta_engine.orchestrate.undeclared_tables import read_undeclared
 from delta_engine.ownership.recorded import AnyRecord, LastChange, is_of_table
+from delta_engine.ownership.recorded_models import with_recorded_grants
 from delta_engine.plan_files.document import Options
 from delta_engine.report.refusals import refusal_messages
 from delta_engine.sql.tables import sql_undrop_table
@@ -79,7 +79,7 @@ def draft_undo(environment: Environment, state: DeploymentState | None, options:
         CatalogReadError, RefusalGroup: tables cannot be read.
     """
     past = _past_run(environment, state, options.undoes)
-    changes = _left_changes(past, state.resources if state else {}, options)
+    changes = _left_changes(past, records_of(state), options)
     capabilities = environment.planner.capabilities
     refused = [refusal for change in changes for refusal in change.refusals(capabilities)]
     created = tuple(
@@ -117,7 +117,9 @@ def _observed(
     """Observe what an undo brings back, and what it drops because the undone run created it."""
     besides = [model for model in created if not isinstance(model, Table)]
     basis = with_statuses(observe(environment, former, state, is_partial=True, besides=besides))
-    states, warnings = read_undeclared(environment, with_recorded_grants(of_kind(Table, created), state))
+    states, warnings = read_undeclared(
+        environment, with_recorded_grants(of_kind(Table, created), records_of(state))
+    )
     observed = basis.observed.with_tables(states) if states else basis.observed
     return replace(basis, observed=observed, warnings=(*basis.warnings, *warnings))
 

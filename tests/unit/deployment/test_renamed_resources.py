@@ -7,11 +7,6 @@ from dataclasses import replace
 from delta_engine.actions.policy import NO_POLICY, Policy, Removed
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.codec import decode_state, encode_state
-from delta_engine.deployment.recorded_models import (
-    model_records,
-    under_new_names,
-    without_done_renames,
-)
 from delta_engine.deployment.resources import applied_record, with_new_name, with_settled_renames
 from delta_engine.drift.comparison import compared
 from delta_engine.models import (
@@ -23,6 +18,11 @@ from delta_engine.models import (
     View,
     ViewName,
     resource_key,
+)
+from delta_engine.ownership.recorded_models import (
+    under_new_names,
+    with_models,
+    without_done_renames,
 )
 from delta_engine.state.states import CatalogState
 from delta_engine.state.view_states import ABSENT_VIEW, view_state_of
@@ -38,7 +38,7 @@ def test_foreign_keys_name_a_table_as_it_is_called_by_now() -> None:
     parent = replace(MODEL, primary_key=PrimaryKey(["id"]), foreign_keys=(replace(keys[0], name="itself"),))
     name = QualifiedName("dev", "silver", "sales")
     state = with_new_name(deployment_state(parent, child), ORDERS, name)
-    declared_models = [record.declared for record in model_records(state).values()]
+    declared_models = [record.declared for record in with_models(state.resources).values()]
     assert [key.references for model in declared_models if model for key in model.foreign_keys] == [
         str(name),
         str(name),
@@ -74,14 +74,14 @@ VIEWS = deployment_state().with_resources(
 def test_a_view_that_is_to_be_renamed_is_planned_and_compared_by_its_record() -> None:
     pending = replace(view_state_of(REVENUE), former_name=REVENUE.qualified_name)
     observed = CatalogState(tables={}, views={INCOME.key: pending})
-    records = under_new_names(model_records(VIEWS), [INCOME], observed)
+    records = under_new_names(with_models(VIEWS.resources), [INCOME], observed)
     assert records["view.dev.gold.income"].declared == replace(INCOME, renamed_from=())
     planner = TablePlanner(Policy(removed_views=Removed.DROP))
     plan = planner.plan([INCOME], observed, records)
     (align,) = plan.alignments
     assert plan.changes == (align,)
     assert [type(action).__name__ for action in align.actions] == ["RenameView"]
-    (resource,) = compared(VIEWS, observed, NO_POLICY, [INCOME]).values()
+    (resource,) = compared(VIEWS.resources, observed, NO_POLICY, [INCOME]).values()
     assert (resource.name, resource.model_name, resource.changes) == (
         REVENUE.qualified_name,
         INCOME.qualified_name,
@@ -100,5 +100,5 @@ def test_the_record_of_a_renamed_view_has_its_new_name() -> None:
     assert isinstance(record.baseline, View)
     assert record.baseline.query == "SELECT orders.id FROM dev.silver.orders"
     assert decode_state(encode_state(state), environment="test", where="the document")[0] == state
-    assert without_done_renames([INCOME], state) == (replace(INCOME, renamed_from=()),)
-    assert without_done_renames([INCOME], VIEWS) == (INCOME,)
+    assert without_done_renames([INCOME], state.resources) == (replace(INCOME, renamed_from=()),)
+    assert without_done_renames([INCOME], VIEWS.resources) == (INCOME,)

@@ -282,7 +282,7 @@ def test_a_killed_run_that_renames_a_table_explains_its_changes() -> None:
     for comment, expected in (("mine", []), ("theirs", [DriftKind.TABLE_COMMENT])):
         table = replace(observed(comment=comment), former_name=ORDERS)
         snapshot = CatalogState(tables={renamed.key: table})
-        (resource,) = compared(state, snapshot, NO_POLICY, [model]).values()
+        (resource,) = compared(state.resources, snapshot, NO_POLICY, [model]).values()
         assert [drift.kind for drift in drift_of(resource)] == expected
 
 

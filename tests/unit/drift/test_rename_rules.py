@@ -8,7 +8,6 @@ import pytest
 
 from delta_engine.actions.drift_policy import DriftPolicy, IgnoreEntry, Severity
 from delta_engine.aspects.renames import Renames
-from delta_engine.deployment.recorded_models import under_new_names
 from delta_engine.drift.drifted_resources import ClassifiedDrift, ComparedTable
 from delta_engine.drift.handling import OverwrittenDrift, refusals, reverted_drift, with_ignored_drift
 from delta_engine.drift.renames import (
@@ -18,6 +17,7 @@ from delta_engine.drift.renames import (
 )
 from delta_engine.models import Column, QualifiedName, Table, resource_key
 from delta_engine.ownership.recorded import Recorded
+from delta_engine.ownership.recorded_models import under_new_names
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders.deployment import deployment_state
 from tests.builders.detection import MODEL, RENAMED, FakeHistory, FakeVersions, commit, detect, kinds

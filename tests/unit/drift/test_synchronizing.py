@@ -14,10 +14,6 @@ from delta_engine.deployment.document import (
     DeploymentState,
 )
 from delta_engine.deployment.errors import StateMismatchError
-from delta_engine.deployment.recorded_models import (
-    declared_by,
-    model_records,
-)
 from delta_engine.deployment.resources import (
     unfinished,
     with_new_name,
@@ -27,6 +23,9 @@ from delta_engine.drift.document_changes import compare_states
 from delta_engine.drift.synchronizing import confirmed
 from delta_engine.models import CheckConstraint, Column, QualifiedName, SchemaName, resource_key
 from delta_engine.ownership.recorded import AnyRecord, Failure, Recorded, RecordedDifference, Status
+from delta_engine.ownership.recorded_models import (
+    declared_by,
+)
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.builders.deployment import NOON, applied, deployment_state, recorded_table
 from tests.builders.detection import LATER, synchronized
@@ -167,7 +166,7 @@ def test_what_was_never_applied_says_nothing_about_drift() -> None:
     failed = unfinished(ORDERS, Failure(Status.FAILED, "refused"), attempted=(), earlier=None)
     state = deployment_state().with_resources({KEY: failed})
     assert with_orders(state, ABSENT) is state
-    assert declared_by(model_records(state)) == {}
+    assert declared_by(state.resources) == {}
 
 
 def resource_with(state: DeploymentState, **changes: Any) -> AnyRecord:
@@ -249,7 +248,7 @@ def test_resources_are_forgotten_and_renamed() -> None:
     resource = renamed.resources["table.dev.gold.orders2"]
     assert list(renamed.resources) == ["table.dev.gold.orders2"]
     assert (str(resource.name), resource.dependencies) == ("dev.gold.Orders2", ("schema.dev.gold",))
-    (model,) = declared_by(model_records(renamed)).values()
+    (model,) = declared_by(renamed.resources).values()
     assert model.qualified_name == new
     assert resource.config_checksum != state.resources[KEY].config_checksum
     with pytest.raises(StateMismatchError, match=r"no table dev\.silver\.orders"):

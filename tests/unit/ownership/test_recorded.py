@@ -9,7 +9,6 @@ import pytest
 
 from delta_engine.deployment.codec import decode_state, encode_state
 from delta_engine.deployment.definitions import define, kept
-from delta_engine.deployment.recorded_models import model_records
 from delta_engine.deployment.resources import unapplied, unfinished, unmanaged_table
 from delta_engine.models import Column, SchemaName, Table
 from delta_engine.models.open_struct import canonical_checksum
@@ -24,6 +23,7 @@ from delta_engine.ownership.recorded import (
     is_unrecorded,
     status_of,
 )
+from delta_engine.ownership.recorded_models import with_models
 from tests.builders.deployment import NOON, applied, deployment_state
 from tests.builders.models import ORDERS, WORKED_MODEL, orders
 
@@ -106,7 +106,7 @@ def test_no_model_is_read_from_a_document_before_it_is_asked_for() -> None:
     state = decode_state(data, environment="test", where="here")[0]
     assert [record.status for record in state.resources.values()] == [Status.HEALTHY]
     assert encode_state(state) == data
-    (record,) = model_records(state).values()
+    (record,) = with_models(state.resources).values()
     with pytest.raises(ValueError, match="a part of a newer engine"):
         assert record.declared
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from delta_engine.aspects import under_name
-from delta_engine.deployment.document import DeploymentState
 from delta_engine.models import (
     AbacPolicy,
     Function,
@@ -21,16 +20,15 @@ from delta_engine.models import (
     resource_key,
 )
 from delta_engine.models.parts import Grants, joined_grants
-from delta_engine.ownership.recorded import Recorded
+from delta_engine.ownership.recorded import AnyRecord, Recorded
 from delta_engine.state.states import CatalogState, former_name_of
 from delta_engine.telemetry.garbage import no_garbage_collection
 
 _Model = TypeVar("_Model", bound=Securable)
 
 
-def model_records(state: DeploymentState | None) -> dict[str, Recorded[Any]]:
+def with_models(records: Mapping[str, AnyRecord]) -> dict[str, Recorded[Any]]:
     """Return the records that have a model, by resource key."""
-    records = state.resources if state else {}
     return {key: record for key, record in records.items() if record.applied or record.attempts}
 
 
@@ -41,9 +39,8 @@ def declared_by(records: Mapping[str, Recorded[_Model]]) -> dict[str, _Model]:
     return {key: model for key, model in declared.items() if model is not None}
 
 
-def with_recorded_tags(observed: CatalogState, state: DeploymentState | None) -> CatalogState:
+def with_recorded_tags(observed: CatalogState, records: Mapping[str, AnyRecord]) -> CatalogState:
     """Return a snapshot whose functions have their recorded tags, where the platform does not show tags."""
-    records = state.resources if state else {}
     recorded = {
         key: record.baseline.tags
         for key in observed.functions
@@ -57,9 +54,8 @@ def with_recorded_tags(observed: CatalogState, state: DeploymentState | None) ->
     return replace(observed, functions=functions) if recorded else observed
 
 
-def without_done_renames(models: Iterable[_Model], state: DeploymentState | None) -> tuple[_Model, ...]:
+def without_done_renames(models: Iterable[_Model], records: Mapping[str, AnyRecord]) -> tuple[_Model, ...]:
     """Return models without former names of what was renamed: only their present names are recorded."""
-    records = state.resources if state else {}
     applied = {key for key, record in records.items() if record.applied is not None}
     return tuple(
         replace(model, renamed_from=())
@@ -96,18 +92,18 @@ def _renamed(
     return replace(replace(record, attempts=()).mapped(renamed), name=name, attempts=attempts)
 
 
-def with_recorded_grants(models: Iterable[_Model], state: DeploymentState | None) -> tuple[_Model, ...]:
+def with_recorded_grants(models: Iterable[_Model], records: Mapping[str, AnyRecord]) -> tuple[_Model, ...]:
     """Return models for a reader, with the recorded grants of their securable in addition to their own.
 
     Without them, a grant that a model no longer names may look revoked: see `CatalogReader.snapshot`.
     """
-    recorded = {} if state is None else _recorded_grants(state)
+    recorded = _recorded_grants(records)
     return tuple(_with_grants(model, recorded) for model in models) if recorded else tuple(models)
 
 
-def _recorded_grants(state: DeploymentState) -> dict[str, Grants]:
+def _recorded_grants(records: Mapping[str, AnyRecord]) -> dict[str, Grants]:
     grants: dict[str, Grants] = {}
-    for key, record in state.resources.items():
+    for key, record in records.items():
         for model in (record.applied, *record.attempts):
             if model is not None and not isinstance(model.model, AbacPolicy) and model.model.grants:
                 grants[key] = joined_grants(grants.get(key, {}), model.model.grants)
