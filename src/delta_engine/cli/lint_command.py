@@ -15,7 +15,7 @@ from delta_engine.cli.terminal import Context, Ended, ExitCode, print_note, say
 
 if TYPE_CHECKING:
     from delta_engine.tools.lint.house_rules import HouseRules
-    from delta_engine.tools.lint.linter import LintReport
+    from delta_engine.tools.lint.report import LintReport
 
 LINT_EPILOG: Final = (
     "Examples: delta-engine -e dev lint; delta-engine -e dev lint --format sarif > lint.sarif"
@@ -95,21 +95,19 @@ def lint_models(
     """
     from delta_engine.config.conf_folder import LINT_FILE
     from delta_engine.config.lint import Severity
-    from delta_engine.orchestrate.project import load_project
-    from delta_engine.telemetry.context import utc_now
+    from delta_engine.config.settings import load_settings
     from delta_engine.tools.lint.house_rules import load_house_rules
     from delta_engine.tools.lint.house_rules import recommended as recommended_rules
-    from delta_engine.tools.lint.linter import lint as judge
     from delta_engine.tools.lint.report import lint_document, lint_lines, lint_summary
 
     conf_dir, environment = context.place()
     least = choice("--fail-on", fail_on, Severity) if fail_on else None
-    project = load_project(conf_dir, environment, tables=tables)
-    house = None if is_recommended else load_house_rules(conf_dir, project.settings.project_dir)
+    settings = load_settings(conf_dir, environment)
+    house = None if is_recommended else load_house_rules(conf_dir, settings.project_dir)
     is_offer = house is None and not is_recommended
     if house is None:
         house = recommended_rules()
-    report = judge(project.models, house, utc_now().date(), is_selection=bool(tables))
+    report = _judged(conf_dir, environment, tables, house)
     if output_format is LintFormat.JSON:
         typer.echo(lint_document(report))
     elif output_format is LintFormat.SARIF:
@@ -127,12 +125,26 @@ def lint_models(
     return Ended(lint_summary(report), ExitCode.PENDING if fails else ExitCode.DONE)
 
 
+def _judged(conf_dir: Path, environment: str, tables: Sequence[str], house: HouseRules) -> LintReport:
+    """Return what rules find in a project; what they found in an unchanged one, unless rules are the project's own."""
+    from delta_engine.orchestrate.project import load_project
+    from delta_engine.telemetry.context import utc_now
+    from delta_engine.tools.lint.linter import lint as judge
+    from delta_engine.tools.lint.linter import lint_again
+
+    today = utc_now().date()
+    if not tables and not house.has_own_rules:
+        return lint_again(conf_dir, environment, house, today)
+    models = load_project(conf_dir, environment, tables=tables).models
+    return judge(models, house, today, is_selection=bool(tables))
+
+
 def _sarif(report: LintReport, house: HouseRules, conf_file: Path) -> str:
     from delta_engine.tools.lint.house_rules import summary_of
     from delta_engine.tools.pull_requests.sarif import Result, sarif
 
     results = [
-        Result(each.rule, each.severity.value, each.text, each.subject, conf_file, each.location)
+        Result(each.rule, each.severity.value, each.text, each.subject, conf_file, each.place)
         for each in report.findings
     ]
     return sarif(results, {type(rule).__name__: summary_of(type(rule)) for rule in house.rules})

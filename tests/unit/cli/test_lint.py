@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from delta_engine.tools.lint.report import LintFindings
+from delta_engine.tools.lint.report import LintReport
 from tests.builders.published_schemas import report_schema
 from tests.projects.commandline import CommandLine, Result
 
@@ -97,7 +98,7 @@ def test_the_least_severity_that_fails_is_chosen(project: Project) -> None:
 
 def test_findings_as_json_and_sarif(project: Project) -> None:
     document = json.loads(project.lints("preset: recommended\n", "--json").stdout)
-    Draft202012Validator(json.loads(report_schema(LintFindings))).validate(document)
+    Draft202012Validator(json.loads(report_schema(LintReport))).validate(document)
     (finding,) = document["findings"]
     assert finding == {
         "rule": "MoneyTypes",
@@ -114,6 +115,43 @@ def test_findings_as_json_and_sarif(project: Project) -> None:
     assert (result["ruleId"], result["level"]) == ("MoneyTypes", "warning")
     assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 8}
     assert run["tool"]["driver"]["rules"][0]["help"]["text"].startswith("Columns with names of money")
+
+
+def test_an_unchanged_project_is_not_judged_again(project: Project) -> None:
+    """The remembered findings are forged: a run that shows them did not parse."""
+    rules = (
+        "preset: recommended\n"
+        "suppressions: [{rules: [MoneyTypes], on: [gold.x], reason: old, expires: 2999-01-01}]\n"
+    )
+    first = project.lints(rules)
+    file = project.folder / ".delta-engine" / "cache" / "dev.lint.json"
+    assert (first.code, project.lints(rules)) == (2, first)
+    file.write_text(file.read_text().replace("which rounds", "as remembered"))
+    assert "as remembered" in project.lints(rules).stdout
+    assert "as remembered" in project.lints(None, "--format", "sarif").stdout
+    assert "as remembered" not in project.lints(None, "-t", "silver.orders").stdout
+    for change in (
+        rules.replace("recommended", "recommended\nrules: {PrimaryKeys: error}"),
+        rules.replace("2999", "2998"),
+    ):
+        file.write_text(file.read_text().replace("which rounds", "as remembered"))
+        assert "as remembered" not in project.lints(change).stdout
+    file.write_text(file.read_text().replace("which rounds", "as remembered"))
+    (project.folder / "models.yml").write_text(MODELS.replace("With taxes", "No taxes"))
+    assert "as remembered" not in project.lints(None).stdout
+
+
+def test_a_file_whose_name_is_no_text_is_linted(project: Project) -> None:
+    Path("models.yml").rename(os.fsdecode(b"models\xff.yml"))
+    (project.folder / "conf" / "dev.yml").write_text(CONFIG.replace("models.yml", "models*.yml"))
+    result = project.lints("preset: recommended\n")
+    assert (result.code, "MoneyTypes" in result.stdout) == (2, True)
+
+
+def test_findings_of_own_rules_are_not_remembered(project: Project) -> None:
+    (project.folder / "house.py").write_text(OWN)
+    assert project.lints("own_rules: ['house:NoOrders']\n").code == 2
+    assert not (project.folder / ".delta-engine" / "cache" / "dev.lint.json").exists()
 
 
 def test_suppressed_findings_are_counted(project: Project) -> None:

@@ -12,7 +12,7 @@ from delta_engine.report.json_documents import report_json
 from delta_engine.report.run_report import RunReport
 from delta_engine.tools.conformance.report import ConformanceReport
 from delta_engine.tools.doctor.report import DoctorReport
-from delta_engine.tools.lint.report import LintFindings
+from delta_engine.tools.lint.report import LintReport
 from tests.builders.awkward_drift_reports import HOSTILE_TEXTS, hostile_report
 from tests.builders.conformance_reports import report_saying
 from tests.builders.drift_reports import empty_report, full_report, schema_report
@@ -24,7 +24,7 @@ REPORTS: dict[str, type] = {
     "conformance-report": ConformanceReport,
     "doctor-report": DoctorReport,
     "drift-report": DriftReport,
-    "lint": LintFindings,
+    "lint": LintReport,
     "run-report": RunReport,
 }
 

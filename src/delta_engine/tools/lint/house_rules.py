@@ -38,6 +38,11 @@ class HouseRules:
     fail_on: Severity = Severity.WARNING
     suppressions: tuple[tuple[Suppression, SourceLocation], ...] = field(default=())
 
+    @property
+    def has_own_rules(self) -> bool:
+        """Whether a rule is the project's own, which may read anything."""
+        return any(type(rule) not in RULES.values() for rule in self.rules)
+
 
 def recommended() -> HouseRules:
     """Return the recommended rules with their defaults."""

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 import msgspec
 
 from delta_engine.config.lint import Severity
+from delta_engine.errors import SourceLocation
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, visible
-from delta_engine.tools.lint.linter import LintReport
-from delta_engine.tools.lint.rule import Finding
 
 _MOST_OF_A_RULE = 10
 
 
-class ShownFinding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class LintFinding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What breaks a house rule.
 
     Args:
@@ -41,9 +40,28 @@ class ShownFinding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     fix: str
     location: str | None = None
 
+    @property
+    def subject(self) -> str:
+        """The kind and name of the object, and the column."""
+        column = f", column {self.column}" if self.column else ""
+        return f"{self.kind} {self.name}{column}"
+
+    @property
+    def place(self) -> SourceLocation | None:
+        """The file and line of the declaration."""
+        if self.location is None:
+            return None
+        file, _, line = self.location.rpartition(":")
+        return SourceLocation(file, int(line)) if line.isdecimal() else SourceLocation(self.location)
+
+    @property
+    def text(self) -> str:
+        """What is wrong, and what to do about it."""
+        return f"{self.message}. {self.fix}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LintFindings:
+class LintReport:
     """What the house rules of a project find.
 
     Args:
@@ -56,9 +74,13 @@ class LintFindings:
 
     format: str = "delta-engine/lint"
     version: int = 1
-    findings: tuple[ShownFinding, ...]
+    findings: tuple[LintFinding, ...]
     suppressed: int
     notes: tuple[str, ...]
+
+    def fails(self, least: Severity) -> bool:
+        """Whether a finding is at least so severe."""
+        return any(finding.severity.reaches(least) for finding in self.findings)
 
 
 def lint_lines(report: LintReport, *, is_full: bool = False) -> Iterator[str]:
@@ -80,7 +102,7 @@ def lint_lines(report: LintReport, *, is_full: bool = False) -> Iterator[str]:
 
 def lint_summary(report: LintReport) -> str:
     """Return the number of findings in one line."""
-    counts = report.counts()
+    counts = Counter(finding.severity for finding in report.findings)
     parts = [counted(counts[severity], severity.value) for severity in Severity if counts[severity]]
     suppressed = f" ({report.suppressed:,} suppressed)" if report.suppressed else ""
     return f"{', '.join(parts) or 'no findings'}{suppressed}"
@@ -88,26 +110,10 @@ def lint_summary(report: LintReport) -> str:
 
 def lint_document(report: LintReport) -> str:
     """Return the findings as JSON."""
-    findings = tuple(map(_shown, report.findings))
-    document = LintFindings(findings=findings, suppressed=report.suppressed, notes=report.notes)
-    return json.dumps(msgspec.to_builtins(document), indent=2, ensure_ascii=False)
+    return json.dumps(msgspec.to_builtins(report), indent=2, ensure_ascii=False)
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: LintFinding) -> str:
     place = f"{finding.location}: " if finding.location else ""
     text = f"{finding.severity.value}: {finding.subject}: {finding.text} ({finding.rule})"
     return visible(redacted(f"{place}{text}"))
-
-
-def _shown(finding: Finding) -> ShownFinding:
-    name = finding.model.qualified_name
-    return ShownFinding(
-        rule=finding.rule,
-        severity=finding.severity,
-        kind=name.kind,
-        name=str(name),
-        column=finding.column,
-        message=redacted(finding.message),
-        fix=redacted(finding.fix),
-        location=str(finding.location) if finding.location else None,
-    )

@@ -33,7 +33,6 @@ class Finding:
         fix: what to do about it.
         column: its name, if it is about one.
         location: the place of the declaration.
-        rule: its name, which the linter knows.
     """
 
     model: Securable
@@ -41,20 +40,6 @@ class Finding:
     fix: str
     column: str | None = None
     location: SourceLocation | None = None
-    rule: str = ""
-    severity: Severity = Severity.WARNING
-
-    @property
-    def text(self) -> str:
-        """What is wrong, and what to do about it."""
-        return f"{self.message}. {self.fix}"
-
-    @property
-    def subject(self) -> str:
-        """The kind and name of the model, and the column."""
-        name = self.model.qualified_name
-        column = f", column {self.column}" if self.column else ""
-        return f"{name.kind} {name}{column}"
 
 
 class HouseRule(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
