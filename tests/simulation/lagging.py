@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
-from delta_engine.errors import CatalogReadError
+from delta_engine.errors import CatalogReadError, raise_all
 from delta_engine.models import Column, Reference
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.fakes.unity_catalog.spelling import as_read
@@ -47,13 +47,17 @@ def shown(
 
     CatalogReadError if the views contradict the tables, as the reader refuses it.
     """
-    tables = dict(state.tables)
+    tables, refusals = dict(state.tables), []
     for lag in lags:
         earlier = past.at(now - lag.seconds)
         for key, table in tables.items():
             if table.exists:
                 former = _read(key, earlier) if key in earlier else ABSENT
-                tables[key] = _shown(lag.view, key, table, former, directly=directly)
+                try:
+                    tables[key] = _shown(lag.view, key, table, former, directly=directly)
+                except CatalogReadError as refusal:
+                    refusals.append(refusal)
+    raise_all(refusals)
     return replace(state, tables=tables)
 
 

@@ -19,7 +19,7 @@ from delta_engine.deployment.stored import DocumentIdentity, StoredDocument
 from delta_engine.drift import synchronizing
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.models import Table
-from delta_engine.orchestrate import orchestrator, recording, reviewed_plans
+from delta_engine.orchestrate import observing, orchestrator, recording, reviewed_plans
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.recording import Recording
 from delta_engine.ownership.recorded import Recorded
@@ -128,6 +128,10 @@ def a_lag_that_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(recording, "confirmed", unaware)
 
 
+def views_that_are_believed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(observing, "_shown_late", lambda *_: [])
+
+
 def comments_on_another_table(patch: pytest.MonkeyPatch) -> None:
     run = FakeUnityCatalog.run
 
@@ -161,7 +165,7 @@ BREAKS: Mapping[str, Sequence[Break]] = {
     "EndsAsDocumented": [a_traceback],
     "KilledRunsAreExplained": [journals_that_are_not_explained],
     "FilesAreAppliedOnce": [plan_files_that_are_forgotten],
-    "OwnChangesAreNoDrift": [a_lag_that_is_forgotten],
+    "OwnChangesAreNoDrift": [a_lag_that_is_forgotten, views_that_are_believed],
     "TeamsKeepToTheirTables": [comments_on_another_table],
     "Converges": [comments_that_get_lost],
     "UndoBringsBack": [an_undo_that_does_nothing],
@@ -180,6 +184,7 @@ HINTS: Mapping[Break, int] = {
     masks_that_are_set_later: 5,
     plan_files_that_are_forgotten: 66,
     a_lag_that_is_forgotten: 169,
+    views_that_are_believed: 166,
     comments_on_another_table: 69,
     comments_that_get_lost: 18,
     an_undo_that_does_nothing: 9,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeVar
 
 from delta_engine import aspects
@@ -27,7 +29,16 @@ from delta_engine.drift.drifted_resources import (
     ComparedResource,
     UnmanagedPart,
 )
-from delta_engine.models import Part, Securable, SecurableName, Table, former_names, resource_key
+from delta_engine.models import (
+    Part,
+    QualifiedName,
+    Securable,
+    SecurableName,
+    Table,
+    ViewName,
+    former_names,
+    resource_key,
+)
 from delta_engine.models.nested_types import Path, all_differences, lower_path, paths_inside
 from delta_engine.models.types import DataType
 from delta_engine.ownership.recorded import AcceptedDrift, AnyRecord, Recorded
@@ -46,13 +57,18 @@ DriftKey: TypeAlias = tuple[str, str, str | None]
 
 @no_garbage_collection()
 def compared(
-    records: Mapping[str, AnyRecord], observed: CatalogState, policy: Policy, models: Iterable[Securable]
+    records: Mapping[str, AnyRecord],
+    observed: CatalogState,
+    policy: Policy,
+    models: Iterable[Securable],
+    earlier: Mapping[str, ComparedResource] = MappingProxyType({}),
 ) -> dict[str, ComparedResource]:
     """Compare every record with what exists, once, by resource key. Resources that were not read are left out.
 
     Args:
         policy: of the environment.
         models: the declared ones. What one of them renames is compared under its former name.
+        earlier: the comparisons with an earlier snapshot. What looks the same is not compared again.
     """
     new_names, held = _pending_names(models), as_applied(policy)
     resources = {}
@@ -60,6 +76,10 @@ def compared(
         name = new_names.get(key, record.name)
         present = observed.of(name)
         if record.applied is None or present is None:
+            continue
+        before = earlier.get(key)
+        if before and (before.record, before.model_name) == (record, name) and before.observed == present:
+            resources[key] = before
             continue
         attempted = () if name.is_container else record.attempted  # an unfinished schema is not compared
         if isinstance(present, TableState | ViewState) and present.former_name is not None:
@@ -106,6 +126,37 @@ def drift_of(resource: ComparedResource) -> tuple[Difference, ...]:
     everything = (*_renamed(resource), *unexplained(resource), *_reordered(resource))
     late = {Change(part.field, observed=part.actual, desired=part.expected) for part in resource.record.lag}
     return tuple(difference for difference in everything if difference.change not in late)
+
+
+_LONGEST_LAG: Final = timedelta(hours=1)
+
+_TOLD_BY_ITSELF: Final = frozenset(
+    {
+        DriftKind.PRIMARY_KEY,
+        DriftKind.FOREIGN_KEY,
+        DriftKind.TABLE_COMMENT,
+        DriftKind.VIEW_QUERY,
+        DriftKind.VIEW_MODE,
+        DriftKind.VIEW_COMMENT,
+        DriftKind.VIEW_COLUMN_COMMENT,
+    }
+)
+"""What a snapshot takes from views of `information_schema`, and a table or view tells of itself as well."""
+
+
+def may_be_late(resource: ComparedResource, now: datetime) -> bool:
+    """Whether a table or view may be as it was applied, and the catalog only shows that late."""
+    if not is_recent(resource.record, now):
+        return False
+    if not resource.observed.exists:
+        return isinstance(resource.name, QualifiedName | ViewName)
+    drift = drift_of(resource) if is_known(resource) else ()
+    return any(difference.kind in _TOLD_BY_ITSELF for difference in drift)
+
+
+def is_recent(record: AnyRecord | None, now: datetime) -> bool:
+    """Whether a run changed a resource so lately that the catalog may not show it yet."""
+    return record is not None and record.change is not None and now - record.change.at < _LONGEST_LAG
 
 
 def _with_changes(resource: SomeCompared) -> SomeCompared:

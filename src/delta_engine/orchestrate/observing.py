@@ -11,7 +11,7 @@ from delta_engine.backends.capabilities import Feature
 from delta_engine.deployment.document import DeploymentState, records_of
 from delta_engine.deployment.resources import with_settled_renames
 from delta_engine.drift.absences import with_absences
-from delta_engine.drift.comparison import compared
+from delta_engine.drift.comparison import compared, is_recent, may_be_late
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
     ComparedResource,
@@ -22,6 +22,7 @@ from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import (
     QualifiedName,
     Securable,
+    SecurableName,
     Table,
     View,
     by_resource,
@@ -39,7 +40,7 @@ from delta_engine.ownership.recorded_models import (
     with_recorded_tags,
     without_done_renames,
 )
-from delta_engine.state.catalog_reader import with_tables_read
+from delta_engine.state.catalog_reader import readable_snapshot, with_tables_read
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.view_states import ABSENT_VIEW
 from delta_engine.telemetry.context import utc_now
@@ -55,6 +56,8 @@ def observe(
     tolerates_unreadable: bool = False,
 ) -> Observation:
     """Read what is declared and what is recorded and no longer declared, and compare the records with that.
+
+    What differs from a recent apply is read a second time, directly: views of the catalog may lag.
 
     Args:
         besides: recorded models, to be read and compared like declared ones.
@@ -80,11 +83,61 @@ def observe(
         observed = _without_replaced(environment, observed, views)
     models, observed = with_referenced_keys(environment, models, observed)
     basis = replace(basis, models=models, observed=observed, loaded=state, is_partial=is_partial)
-    return _compared(basis, (*models, *besides), environment.planner.policy)
+    declared, policy = (*models, *besides), environment.planner.policy
+    observation = _compared(basis, declared, policy)
+    late = _shown_late(observation, declared, retired)
+    if not late:
+        return observation
+    basis = replace(_read_directly(environment, basis, late), compared=observation.compared)
+    return _compared(basis, declared, policy)
+
+
+def _shown_late(
+    observation: Observation, declared: Sequence[Securable], retired: Sequence[Securable]
+) -> list[Securable]:
+    """Return the tables and views that may be as a recent run left them, with recorded names and grants."""
+    now, records = utc_now(), records_of(observation.loaded)
+    suspects = {
+        resource.model_key: resource.name
+        for resource in observation.compared.values()
+        if may_be_late(resource, now)
+    }
+    unreadable = {refusal.table or refusal.securable for refusal in observation.unreadable}
+    for name in (model.qualified_name for model in declared):
+        if labelled(name) in unreadable and is_recent(records.get(resource_key(name)), now):
+            suspects[resource_key(name)] = name
+    if not suspects:
+        return []
+    asked = with_recorded_grants((*declared, *retired), records)
+    late = ((model, suspects.get(resource_key(model.qualified_name))) for model in asked)
+    return [_named_before(model, name) for model, name in late if name is not None]
+
+
+def _named_before(model: Securable, name: SecurableName) -> Securable:
+    """Return the model of a table or view that has no other former name than its recorded one."""
+    if not isinstance(model, Table | View) or not model.renamed_from:
+        return model
+    recorded = name.key.rpartition(".")[2]
+    return replace(
+        model, renamed_from=tuple(former for former in model.renamed_from if former.lower() == recorded)
+    )
+
+
+def _read_directly(environment: Environment, basis: Observation, models: Sequence[Securable]) -> Observation:
+    """Return what was read with some tables and views as they are themselves, if they can be read alone."""
+    fresh, _ = readable_snapshot(environment.reader, models, directly=True)
+    read = {labelled(model.qualified_name) for model in models if fresh.of(model.qualified_name) is not None}
+    observed = replace(
+        basis.observed,
+        tables={**basis.observed.tables, **fresh.tables},
+        views={**basis.observed.views, **fresh.views},
+    )
+    unreadable = [refusal for refusal in basis.unreadable if (refusal.table or refusal.securable) not in read]
+    return replace(basis, observed=observed, unreadable=tuple(unreadable))
 
 
 def _compared(basis: Observation, declared: Sequence[Securable], policy: Policy) -> Observation:
-    """Return an observation with its records, settled and compared with the snapshot.
+    """Return an observation with its records, settled and compared with the snapshot, each once.
 
     Args:
         declared: the models that were read.
@@ -101,7 +154,7 @@ def _compared(basis: Observation, declared: Sequence[Securable], policy: Policy)
         observed=_as_others(observed, attempted),
         state=settled,
         records=under_new_names(records, declared, observed),
-        compared=compared(records_of(settled), observed, policy, declared),
+        compared=compared(records_of(settled), observed, policy, declared, basis.compared),
         unreadable=tuple(
             refusal for refusal in basis.unreadable if (refusal.table or "").lower() not in attempted
         ),

@@ -133,20 +133,28 @@ def direct_snapshot_by(reader: CatalogReader, models: Sequence[Securable]) -> Ca
     return snapshot_by(reader, models)
 
 
-def snapshot_with_former_names(reader: CatalogReader, models: Sequence[Securable]) -> CatalogState:
+def snapshot_with_former_names(
+    reader: CatalogReader, models: Sequence[Securable], *, directly: bool = False
+) -> CatalogState:
     """Return a snapshot that also finds tables and views under the names from which models rename them.
 
     Such a state has its model's name as key, and a `former_name`, and the policies on such a table have the name that
     they get with it. A pending rename costs a second snapshot.
+
+    Args:
+        directly: whether to read as `direct_snapshot_by` does. Of former names, the latest may exist without being
+            listed.
     """
-    observed = snapshot_by(reader, models)
+    read = direct_snapshot_by if directly else snapshot_by
+    observed = read(reader, models)
     declared = {table.key: table for table in of_kind(Table, models) if table.renamed_from}
-    formers = _former_tables(declared.values(), observed)
+    unlisted = [former_names(table)[0] for table in declared.values()] if directly else []
+    formers = _former_tables(declared.values(), observed, (*observed.other_tables, *unlisted))
     views = [view for view in of_kind(View, models) if _may_have_former_name(view, observed)]
     if not formers and not views:
         return observed
     policies = [policy for policy in of_kind(AbacPolicy, models) if policy.scope.key in formers]
-    of_renamed = snapshot_by(
+    of_renamed = read(
         reader,
         [
             *(under_former_name(declared[key], former) for key, former in formers.items()),
@@ -177,13 +185,16 @@ def snapshot_with_former_names(reader: CatalogReader, models: Sequence[Securable
     )
 
 
-def _former_tables(tables: Iterable[Table], observed: CatalogState) -> dict[str, QualifiedName]:
+def _former_tables(
+    tables: Iterable[Table], observed: CatalogState, others: Iterable[QualifiedName]
+) -> dict[str, QualifiedName]:
     """Return the latest former name that exists of each table that is missing, by the table's key.
 
     Args:
         tables: those that models rename.
+        others: the other tables that may exist.
     """
-    listed = {name.key: name for name in observed.other_tables}
+    listed = {name.key: name for name in others}
     missing = (table for table in tables if not observed.table(table.qualified_name).exists)
     existing = ((table.key, former.key) for table in missing for former in reversed(former_names(table)))
     return {key: listed[former] for key, former in existing if former in listed}
@@ -218,18 +229,23 @@ def _may_have_former_name(model: View, observed: CatalogState) -> bool:
 
 
 def readable_snapshot(
-    reader: CatalogReader, models: Sequence[Securable], *, required: Collection[str] = ()
+    reader: CatalogReader,
+    models: Sequence[Securable],
+    *,
+    required: Collection[str] = (),
+    directly: bool = False,
 ) -> tuple[CatalogState, tuple[RefusedError, ...]]:
     """Return a snapshot of what is readable, and why the rest is not, at the cost of a second snapshot.
 
     Args:
         required: the `labelled` names of what has to be readable.
+        directly: as of `snapshot_with_former_names`.
 
     Raises:
         CatalogReadError, RefusalGroup: a catalog, a schema or something required is unreadable.
     """
     try:
-        return snapshot_with_former_names(reader, models), ()
+        return snapshot_with_former_names(reader, models, directly=directly), ()
     except CatalogReadError as error:
         refusals = error.refusals
         names = {labelled(model.qualified_name) for model in models if not model.qualified_name.is_container}
@@ -240,7 +256,7 @@ def readable_snapshot(
     readable = [model for model in models if labelled(model.qualified_name) not in unreadable]
     if not readable:
         return CatalogState(tables={}), refusals
-    return snapshot_with_former_names(reader, readable), refusals
+    return snapshot_with_former_names(reader, readable, directly=directly), refusals
 
 
 def with_tables_read(

@@ -102,6 +102,7 @@ class FakeUnityCatalog:
         audit_log: the audit log; None if it may not be read.
         lineage: the reads in the lineage tables; None if these may not be read.
         knows_json: whether it runs `DESCRIBE TABLE … AS JSON`, which older runtimes do not.
+        describes_keys: whether that JSON has the table's keys, as on runtimes from 17.3 on.
         groups: the groups that the user is in.
         records_times: whether the views show when tables were created; Spark's catalogs do not.
         hides: whether views and listings leave out what the user has no privileges on.
@@ -149,6 +150,7 @@ class FakeUnityCatalog:
         self.audit_log: AuditLog | None = None
         self.lineage: list[LineageEvent] | None = []
         self.knows_json = True
+        self.describes_keys = False
         self.groups: set[str] = set()
         self.hides = False
         self.records_times = True
@@ -419,7 +421,9 @@ class FakeUnityCatalog:
                 return [{"id": self.histories.id_of(self.stored(_dotted(path, 3)).name.key)}]
             case statements.Question(_, path):
                 require(self.knows_json, "PARSE_SYNTAX_ERROR", "no viable alternative at 'AS'")
-                return self._described_view(path) if self._is_view(path) else as_json(self._described(path))
+                if self._is_view(path):
+                    return self._described_view(path)
+                return as_json(self._described(path), with_keys=self.describes_keys)
 
     def _effective_policies(self, key: str) -> Sequence[Row]:
         require(self.knows_policies, "PARSE_SYNTAX_ERROR", "no viable alternative at 'EFFECTIVE'")
@@ -701,7 +705,10 @@ class FakeUnityCatalog:
     def _described(self, path: Path) -> Stored:
         """Return a table by its name or by its location."""
         if not locations.is_by_path(path):
-            return self.stored(_dotted(path, 3))
+            stored = self.stored(_dotted(path, 3))
+            is_shown = not self.hides or stored.name.key in self._visible()[0]
+            require(is_shown, "INSUFFICIENT_PERMISSIONS", f"{stored.name} needs SELECT")
+            return stored
         stored_files = self.files.get(locations.normal_form(path[1]))
         require(stored_files is not None, "DELTA_MISSING_DELTA_TABLE", f"`{path[1]}` is not a Delta table")
         return Stored(name=QualifiedName("none", "none", "none"), state=stored_files or ABSENT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.models import Grants
@@ -16,7 +17,7 @@ from tests.fakes.unity_catalog.values import VALUE_FACETS
 from tests.fakes.unity_catalog.views import storage_path
 
 
-def as_json(stored: Stored) -> list[Row]:
+def as_json(stored: Stored, *, with_keys: bool = False) -> list[Row]:
     """Return the document of DESCRIBE TABLE EXTENDED … AS JSON."""
     state = as_read(stored)
     document = {
@@ -36,6 +37,7 @@ def as_json(stored: Stored) -> list[Row]:
             if (value := getattr(state, field)) is not None
         },
         **_policies(state),
+        **({"table_constraints": _keys(state)} if with_keys else {}),
     }
     return [{"json_metadata": json.dumps(document)}]
 
@@ -113,6 +115,21 @@ def _policies(state: TableState) -> dict[str, object]:
             "column_names": columns,
         }
     return policies
+
+
+def _keys(state: TableState) -> str:
+    """Return the keys as one text, in the form of `described_keys`."""
+    keys = [f"({key.name},PRIMARY KEY {_idents(key.columns)})" for key in [state.primary_key] if key]
+    keys += [
+        f"({key.name},FOREIGN KEY {_idents(key.columns)} "
+        f"REFERENCES {_path(key.references)} {_idents(key.referenced_columns)})"
+        for key in state.foreign_keys
+    ]
+    return f"[{', '.join(keys)}]"
+
+
+def _idents(names: Iterable[str]) -> str:
+    return f"({', '.join(map(quote_ident, names))})"
 
 
 def _function(name: str) -> dict[str, str]:

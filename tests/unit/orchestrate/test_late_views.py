@@ -1,0 +1,173 @@
+"""Views of `information_schema` that lag after a run: what they do not show yet is neither deleted nor drift."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from delta_engine.backends.sql_runner import Row
+from delta_engine.errors import StatementError
+from delta_engine.models import Column, PrimaryKey, Securable, Table, View
+from delta_engine.orchestrate.backend import databricks_backend
+from delta_engine.orchestrate.drift_reports import report_drift
+from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.telemetry import context
+from tests.builders import engines
+from tests.builders.deployment import deployment_over
+from tests.builders.models import orders
+from tests.fakes.faulty import Faulty
+from tests.fakes.unity_catalog import FakeUnityCatalog
+
+KEYED = orders(
+    Column("id", "bigint", is_nullable=False), primary_key=PrimaryKey(["id"], "pk"), comment="Orders"
+)
+VIEW = View("dev", "silver", "recent", "SELECT id FROM dev.silver.orders", comment="Recent orders")
+ADDRESS = "`dev`.`silver`.`orders`"
+
+
+@pytest.fixture
+def runner() -> Faulty:
+    catalog = FakeUnityCatalog()
+    catalog.describes_keys = True
+    return Faulty(catalog)
+
+
+@pytest.fixture
+def engine(runner: Faulty, tmp_path: Path) -> Orchestrator:
+    backend = databricks_backend(runner, parallelism=1)
+    return engines.engine_over(backend, deployment_over(tmp_path), parallelism=1, with_histories=True)
+
+
+def lag(runner: Faulty, view: str, rows: Callable[[Sequence[Row]], Sequence[Row]] = lambda _: ()) -> None:
+    runner.changed[f"information_schema.{view}"] = rows
+
+
+def drifted(engine: Orchestrator, *models: Securable) -> dict[str, list[str]]:
+    report = report_drift(engine, models)
+    return {
+        resource.resource: [finding.kind.value for finding in resource.findings]
+        for resource in (*report.drifted, *report.deleted)
+    }
+
+
+def without_comments(rows: Sequence[Row]) -> Sequence[Row]:
+    return [{**row, "comment": ""} for row in rows]
+
+
+def with_an_old_column(rows: Sequence[Row]) -> Sequence[Row]:
+    return [{**row, "column_name": "old"} for row in rows]
+
+
+LAGS = {
+    "a table": ("tables", lambda _: ()),
+    "a comment": ("tables", without_comments),
+    "a key": ("table_constraints", lambda _: ()),
+    "the columns": ("columns", with_an_old_column),
+}
+
+
+@pytest.mark.parametrize("what", LAGS)
+def test_what_a_view_does_not_show_yet_is_no_drift(what: str, runner: Faulty, engine: Orchestrator) -> None:
+    engine.sync_tables([KEYED])
+    lag(runner, *LAGS[what])
+    assert drifted(engine, KEYED) == {}
+
+
+@pytest.mark.parametrize("what", ["a table", "a comment", "a key"])
+def test_a_plan_does_not_repeat_what_a_view_does_not_show_yet(
+    what: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    engine.sync_tables([KEYED])
+    lag(runner, *LAGS[what])
+    planned = plan_unlocked(engine, [KEYED])
+    assert not planned.plan
+    assert not planned.refusals
+
+
+def test_a_view_that_is_not_shown_yet_is_not_deleted(runner: Faulty, engine: Orchestrator) -> None:
+    engine.sync_tables([KEYED, VIEW])
+    lag(runner, "tables")
+    assert drifted(engine, KEYED, VIEW) == {}
+
+
+def test_a_table_that_waits_for_its_rename_is_found_under_its_old_name(
+    runner: Faulty, engine: Orchestrator
+) -> None:
+    engine.sync_tables([KEYED])
+    lag(runner, "tables")
+    renamed = replace(KEYED, table_name="sales", renamed_from=("orders",))
+    assert drifted(engine, renamed) == {}
+
+
+def test_a_table_that_no_model_declares_any_more_is_not_deleted(runner: Faulty, engine: Orchestrator) -> None:
+    other = orders(name="other")
+    engine.sync_tables([KEYED, other])
+    lag(runner, "tables")
+    assert drifted(engine, other) == {}
+
+
+@pytest.mark.parametrize(
+    ("statement", "kinds"),
+    [
+        (f"DROP TABLE {ADDRESS}", ["table_deleted"]),
+        (f"ALTER TABLE {ADDRESS} DROP CONSTRAINT pk", ["primary_key"]),
+        (f"COMMENT ON TABLE {ADDRESS} IS 'theirs'", ["table_comment"]),
+    ],
+)
+def test_what_the_table_itself_confirms_is_drift(
+    statement: str, kinds: list[str], runner: Faulty, engine: Orchestrator
+) -> None:
+    engine.sync_tables([KEYED])
+    runner.catalog.by_hand(statement)
+    assert drifted(engine, KEYED) == {"table.dev.silver.orders": kinds}
+
+
+def test_what_another_principal_changed_shows_beside_a_view_that_lags(
+    runner: Faulty, engine: Orchestrator
+) -> None:
+    engine.sync_tables([KEYED])
+    runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} ADD COLUMNS (theirs INT)")
+    lag(runner, "tables")
+    assert drifted(engine, KEYED) == {"table.dev.silver.orders": ["column_added"]}
+
+
+def statements_of_drift(runner: Faulty, engine: Orchestrator, *models: Table) -> list[str]:
+    runner.catalog.questions.clear()
+    report_drift(engine, models)
+    return [*runner.catalog.questions]
+
+
+def test_tables_are_read_again_only_if_they_look_changed(runner: Faulty, engine: Orchestrator) -> None:
+    others = [orders(name=f"other{number}") for number in range(5)]
+    engine.sync_tables([KEYED, *others])
+    asked = statements_of_drift(runner, engine, KEYED, *others)
+    lag(runner, "table_constraints")
+    again = statements_of_drift(runner, engine, KEYED, *others)[len(asked) :]
+    described = [sql for sql in again if sql.endswith("AS JSON")]
+    assert described == ["DESCRIBE TABLE EXTENDED `dev`.`silver`.`orders` AS JSON"]
+    assert len(again) < 20
+
+
+def test_views_are_believed_when_the_last_run_is_long_over(
+    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.sync_tables([KEYED])
+    later = context.utc_now() + timedelta(hours=2)
+    monkeypatch.setattr(context, "datetime", SimpleNamespace(now=lambda _zone: later))
+    lag(runner, "table_constraints")
+    assert drifted(engine, KEYED) == {"table.dev.silver.orders": ["primary_key"]}
+
+
+def test_a_table_that_cannot_be_read_alone_is_as_the_views_show_it(
+    runner: Faulty, engine: Orchestrator
+) -> None:
+    engine.sync_tables([KEYED])
+    lag(runner, "tables")
+    runner.refused["AS JSON"] = StatementError("no", sql="", error_class="INSUFFICIENT_PERMISSIONS")
+    assert drifted(engine, KEYED) == {"table.dev.silver.orders": ["table_deleted"]}
