@@ -284,6 +284,11 @@ def test_a_revert_leaves_out_what_may_be_hidden(project: CatalogProject) -> None
     project.by_hand("ALTER SCHEMA `dev`.`silver` OWNER TO `boss`", user=ANN)
     (advice, *_) = report(project)["recommendations"]
     assert advice["command"] == "delta-engine -e dev drift --revert"
+    (revert, *_) = report(project)["schemas"][0]["alternatives"]
+    assert (revert["text"], revert["command"]) == (
+        "Revert it to what was applied",
+        "delta-engine -e dev drift --revert -t 'dev.silver.*'",
+    )
     project.catalog.statements.clear()
     done = project.run("drift --revert --yes")
     assert (done.code, project.catalog.statements) == (0, ["COMMENT ON SCHEMA `dev`.`silver` IS 'ours'"])

@@ -400,6 +400,14 @@ def test_every_alternative_of_a_table_can_be_followed(situations: Situations, na
         assert resource not in left, alternative
 
 
+def test_the_revert_of_a_schema_says_whether_tables_in_it_drifted(situations: Situations) -> None:
+    project = situations.make(CASES["schema comment"])
+    for table, beside in (("others`.`kept", ""), ("silver`.`customers", ", with the drifted tables in it")):
+        project.by_hand(f"COMMENT ON TABLE `dev`.`{table}` IS 'theirs'")
+        reverts = dict(alternatives(drift(project))[::-1])
+        assert reverts["schema.dev.silver"]["text"] == f"Revert it to what was applied{beside}"
+
+
 @pytest.mark.parametrize("name", ["column added", "primary key added", "check added", "field added"])
 def test_an_entry_of_the_consents_is_as_good_as_the_option(situations: Situations, name: str) -> None:
     project = situations.make(CASES[name])
