@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from delta_engine.errors import StatementError
+from delta_engine.orchestrate import planning
 from tests.cases.documentation import DOCS
 from tests.projects.catalog_project import CatalogProject
 
@@ -351,3 +352,18 @@ def test_policies_on_tables_that_are_hidden_are_said(shared: CatalogProject) -> 
     planned = shared.run("plan")
     assert planned.code == 0, planned.stderr
     assert "policies on single tables cannot be read: " in planned.stdout + planned.stderr
+
+
+def test_a_plan_says_of_how_many_tables_it_does_not_read_the_policies(
+    shared: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "_MOST_ASKED", 1)
+    tables = [table(), table().replace("orders", "returns"), table().replace("orders", "refunds")]
+    functions = function() + function("other", body="lower(email)")
+    declare(shared, *tables, functions=functions)
+    shared.sync()
+    declare(shared, *tables, functions=functions, policies=policy())
+    planned = shared.run("plan")
+    assert (
+        "policies on 2 further tables that the plan protects were not read" in planned.stdout + planned.stderr
+    )
