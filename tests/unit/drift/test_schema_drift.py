@@ -309,6 +309,13 @@ def test_an_undeclared_schema_is_kept(catalog: FakeUnityCatalog, dev: partial[Re
     assert "kept: schema" not in dev("plan").stdout
 
 
+def test_a_selection_includes_its_undeclared_schemas(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
+    changed(catalog, CHANGES[3])
+    Path("conf/models/schemas.yml").write_text("schemas: []\n")
+    for selection in ((), ("-t", "silver.orders")):
+        assert "  ~ schema.dev.silver\n      owner: data team" in dev("drift", *selection).stdout
+
+
 def test_the_state_shows_drift_of_schemas(catalog: FakeUnityCatalog, dev: partial[Result]) -> None:
     changed(catalog, CHANGES[3])
     assert dev("state", "sync").code == 0
