@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance, DestructiveKind, last_day, matches_any
@@ -25,10 +24,8 @@ from delta_engine.models import (
     AbacPolicy,
     FunctionName,
     PolicyName,
-    Schema,
     Securable,
     SecurableName,
-    Table,
     ViewName,
     labelled,
     of_kind,
@@ -94,7 +91,6 @@ def _facts(
         models,
         state,
         is_partial=is_partial,
-        besides=_applied_schemas(models, declared_by(records_of(state))) if is_partial else (),
         tolerates_unreadable=True,
     )
     now, detector = utc_now(), drift_detector(environment)
@@ -186,12 +182,6 @@ def _violations(
     policy = environment.planner.policy.at(utc_now())
     policy = replace(policy, allow=(*policy.allow, *map(Allowance, allowed)))
     return tuple(environment.validator.under(policy).plan_violations(plan))
-
-
-def _applied_schemas(models: Sequence[Securable], applied: Mapping[str, Any]) -> tuple[Schema, ...]:
-    """Return the schemas of tables as they were applied last."""
-    parents = {parent for table in of_kind(Table, models) for parent in table.qualified_name.parents}
-    return tuple(applied[key] for key in sorted(map(resource_key, parents)) if key in applied)
 
 
 def _others_in(environment: Environment, basis: Observation) -> Mapping[SecurableName, Audit]:
