@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 from typing_extensions import assert_never
 
+from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import Severity
 from delta_engine.cli.many_projects import out_file
 from delta_engine.cli.run_view import (
@@ -326,11 +327,12 @@ def _open_environment(context: Context, project: Project, options: Options) -> E
 
 def _show_no_changes(selection: ChangedProject, rendering: Rendering, out: Path | None) -> Ended:
     """Print an empty plan; what runs statements is not opened."""
-    environment, plan = selection.project.settings.environment, PlannedRun().plan
+    environment, plan = selection.project.settings.environment, TablePlan()
     if out is not None:
         print_note("no plan file was written, because there is nothing to plan")
     if rendering is Rendering.JSON:
-        typer.echo(plan_document(PlannedRun(), environment=environment, changed_since=selection.changed))
+        unchanged = PlannedRun(plan=plan)
+        typer.echo(plan_document(unchanged, environment=environment, changed_since=selection.changed))
     elif rendering is Rendering.MARKDOWN:
         from delta_engine.tools.pull_requests.markdown import plan_markdown
 

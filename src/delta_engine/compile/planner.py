@@ -19,7 +19,7 @@ from delta_engine.actions import (
     SecurableChange,
     TablePlan,
 )
-from delta_engine.actions.policy import NO_POLICY, Ownership, Policy, Removed
+from delta_engine.actions.policy import NO_POLICY, Ownership, Policy
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.governed_tables import with_uses
@@ -71,11 +71,6 @@ class TablePlanner:
     def for_reverts(self) -> TablePlanner:
         """Return this planner for reverts: its models are what was applied, and undeclared definitions are removed."""
         return replace(self, policy=replace(self.policy, definitions=Ownership.FULL))
-
-    @property
-    def drops_tables(self) -> bool:
-        """Whether tables that are no longer declared are dropped."""
-        return self.policy.removed_tables is Removed.DROP
 
     @no_garbage_collection()
     def plan(

@@ -103,25 +103,18 @@ def load_present(settings: Settings, files: Iterable[Path]) -> tuple[Securable, 
 
     Several refusals form a RefusalGroup.
     """
-    refusals: list[RefusedError] = []
     patterns = (matching_files(settings.project_dir, pattern) for pattern in settings.yaml_models)
     paths = sorted({*files, *(path for matching in patterns for path in matching)})
     sources = [
         *(_python_models(name, settings) for name in settings.python_models),
         *(_yaml_models(path, settings, {}) for path in paths),
     ]
-    models = [model for source in sources for model in _collected(source, refusals)]
-    filled = tuple(_collected(_filled_in(models, settings, {}), refusals))
-    raise_all(refusals)
-    return filled
+    return _models_of(sources, settings)
 
 
 def given_models(models: Sequence[Securable], settings: Settings) -> Declared:
     """Return models that Python code gives, with variables and defaults filled in, as `load_declared` does."""
-    refusals: list[RefusedError] = []
-    filled = tuple(_collected(_filled_in(models, settings, {}), refusals))
-    raise_all(refusals)
-    return Declared(models=filled, is_whole=True)
+    return Declared(models=_models_of([models], settings), is_whole=True)
 
 
 def read_contents(settings: Settings, bodies: Iterable[Path]) -> Mapping[Path, str]:
@@ -142,11 +135,7 @@ def model_files(settings: Settings) -> list[Path]:
 
 def models_of_text(text: str, file: str, settings: Settings) -> tuple[Securable, ...]:
     """Return the models of a YAML text, variables filled in; several refusals form a RefusalGroup."""
-    refusals: list[RefusedError] = []
-    declared = list(_collected(models_in(parse_document(text, file)), refusals))
-    filled = tuple(_collected(_filled_in(declared, settings, {}), refusals))
-    raise_all(refusals)
-    return filled
+    return _models_of([models_in(parse_document(text, file))], settings)
 
 
 _OTHER_LISTS: Final = [key for key, kind in LISTS.items() if kind.model is not Table]
@@ -202,8 +191,19 @@ def _may_declare(text: str | None, names: Iterable[str]) -> bool:
     return any(all(word in text for word in _WORDS(_CHOICES.sub(" ", name.lower()))) for name in names)
 
 
+def _models_of(
+    sources: Iterable[Iterable[Securable | RefusedError]], settings: Settings
+) -> tuple[Securable, ...]:
+    """Return the models of all sources, variables filled in; several refusals form a RefusalGroup."""
+    refusals: list[RefusedError] = []
+    models = [model for source in sources for model in _collected(source, refusals)]
+    filled = tuple(_collected(_filled_in(models, settings, {}), refusals))
+    raise_all(refusals)
+    return filled
+
+
 def _collected(
-    models: Iterator[Securable | RefusedError], refusals: list[RefusedError]
+    models: Iterable[Securable | RefusedError], refusals: list[RefusedError]
 ) -> Iterator[Securable]:
     """Yield the models; append refusals, yielded or raised, to the list."""
     try:

@@ -109,8 +109,6 @@ class PlannedRun:
     Args:
         compiled: the statements of the plan.
         basis: what the plan was made from.
-        models: what the run records: the declared models, or what a revert restores, without others than tables
-            whose deletion the policy ignores.
         intent: what it brings about.
         snapshot: the snapshot with the tables that foreign keys reference, and those to be dropped.
         drifted: the drift that it meets; a revert says none.
@@ -124,7 +122,6 @@ class PlannedRun:
     plan: TablePlan = field(default_factory=TablePlan)
     compiled: CompiledPlan = field(default_factory=CompiledPlan)
     basis: Observation = field(default_factory=Observation)
-    models: tuple[Securable, ...] = ()
     intent: Intent = field(default_factory=Intent)
     snapshot: CatalogState = EMPTY_CATALOG
     drifted: tuple[ComparedResource, ...] = ()
@@ -135,9 +132,14 @@ class PlannedRun:
     judged_warnings: tuple[str, ...] = ()
 
     @property
+    def models(self) -> tuple[Securable, ...]:
+        """What the run records: the declared models, or what a revert restores."""
+        return self.basis.models
+
+    @property
     def tables(self) -> tuple[Table, ...]:
         """The tables that the run records."""
-        return tuple(of_kind(Table, self.models))
+        return self.basis.tables
 
     @property
     def replaced(self) -> tuple[QualifiedName, ...]:

@@ -161,7 +161,6 @@ def _planned(
             observed=observed,
             warnings=_together(basis.warnings, (*warnings, *unread)),
         ),
-        models=basis.models,
         intent=intent,
         snapshot=snapshot,
     )
@@ -231,8 +230,12 @@ def draft_revert(
     return PlannedRun(
         plan=plan,
         compiled=environment.compiled(plan),
-        basis=replace(basis, observed=observed, warnings=_together(basis.warnings, (*warnings, *unread))),
-        models=tuple(resource.declared for resource in recorded),
+        basis=replace(
+            basis,
+            models=tuple(resource.declared for resource in recorded),
+            observed=observed,
+            warnings=_together(basis.warnings, (*warnings, *unread)),
+        ),
         intent=intent,
         snapshot=snapshot,
         refusals=tuple(irreversible(intent.tables, changed)),

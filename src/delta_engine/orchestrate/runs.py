@@ -32,7 +32,7 @@ from delta_engine.execute.action_runner import ActionRunner, Executor
 from delta_engine.execute.apply_control import ApplyControl
 from delta_engine.execute.outcomes import AnyOutcome, OnOutcome
 from delta_engine.models import QualifiedName
-from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
+from delta_engine.report.run_report import RunEnd, RunReport, run_report
 from delta_engine.state.catalog_reader import CatalogReader
 from delta_engine.state.existing_files import LocationReader
 from delta_engine.state.governed_tags import NO_GOVERNED_TAGS, GovernedTagReader
@@ -163,14 +163,15 @@ class OpenRun:
         end: RunEnd,
     ) -> RunReport:
         """Return the report of the run, with its warnings."""
-        frame = RunFrame(
+        return run_report(
+            planned,
+            outcomes,
+            replace(end, warnings=tuple(self.recorder.warnings)),
             run_id=self.recorder.run_id,
             operation=self.operation,
             facts=self.recorder.facts,
             started_at=self.started_at,
         )
-        end = replace(end, warnings=tuple(self.recorder.warnings))
-        return run_report(frame, planned, outcomes, end=end)
 
 
 @contextmanager

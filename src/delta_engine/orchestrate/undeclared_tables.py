@@ -32,7 +32,8 @@ def undeclared_rows(environment: Environment, basis: Observation) -> Mapping[Sec
     applied = [record.declared for record in records if record is not None and record.declared is not None]
     readable = [table for table in applied if table.key in basis.observed.tables]
     names = tuple(removed_tables(basis.state, readable, basis.observed))
-    return _rows(environment, names) if environment.planner.drops_tables else dict.fromkeys(names)
+    drops_tables = environment.planner.policy.drops(QualifiedName.kind)
+    return _rows(environment, names) if drops_tables else dict.fromkeys(names)
 
 
 def created_rows(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
@@ -273,16 +274,6 @@ class RunReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunFrame:
-    """The facts of a run that are known when it starts."""
-
-    run_id: str
-    operation: str
-    facts: RunFacts
-    started_at: Moment
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:
     """The facts of a run that are known when it ends, with the meanings of `RunReport`."""
 
@@ -296,7 +287,14 @@ class RunEnd:
 
 
 def run_report(
-    frame: RunFrame, planned: PlannedRun, outcomes: Sequence[AnyOutcome], *, end: RunEnd
+    planned: PlannedRun,
+    outcomes: Sequence[AnyOutcome],
+    end: RunEnd,
+    *,
+    run_id: str,
+    operation: str,
+    facts: RunFacts,
+    started_at: datetime,
 ) -> RunReport:
     """Return the report of a run; `outcomes` covers each schema and table of the plan."""
     plan = planned.plan
@@ -332,15 +330,14 @@ def run_report(
         for outcome in outcomes
         if outcome.name.kind not in ("schema", "table")
     )
-    facts = frame.facts
     return RunReport(
-        run_id=frame.run_id,
-        operation=frame.operation,
+        run_id=run_id,
+        operation=operation,
         environment=facts.environment.name,
         status=_status(outcomes, end),
-        started_at=frame.started_at,
+        started_at=started_at,
         ended_at=end.at,
-        seconds=round((end.at - frame.started_at).total_seconds(), 3),
+        seconds=round((end.at - started_at).total_seconds(), 3),
         run_by=facts.who,
         run_url=facts.run_url,
         lineage=facts.lineage,

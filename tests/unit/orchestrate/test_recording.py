@@ -60,7 +60,6 @@ class Run:
             basis=Observation(
                 models=(MODEL,), observed=(catalog := CatalogState(tables={ORDERS.key: observed}))
             ),
-            models=(MODEL,),
             intent=Intent(planner=TablePlanner(policy or Policy()), models=(MODEL,)),
             snapshot=catalog,
         )

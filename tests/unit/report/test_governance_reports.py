@@ -15,6 +15,7 @@ from delta_engine.aspects.function_definition import ReplaceFunction
 from delta_engine.aspects.policy_definition import ReplacePolicy
 from delta_engine.compile.compiled_plan import CompiledPlan, Operation, Statement, Step
 from delta_engine.drift.drifted_resources import Finding, UndoneDrift
+from delta_engine.drift.observation import Observation
 from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import StatementError
 from delta_engine.execute.outcomes import AnyOutcome, Outcome, OutcomeKind, RunStatement
@@ -26,7 +27,7 @@ from delta_engine.report.compact_plan import notable_branches
 from delta_engine.report.json_documents import pending_summary, plan_content, plan_document
 from delta_engine.report.plan_text import summary_lines
 from delta_engine.report.plan_tree import plan_branches
-from delta_engine.report.run_report import RunEnd, RunFrame, RunReport, run_report
+from delta_engine.report.run_report import RunEnd, RunReport, run_report
 from delta_engine.state.function_states import function_state_of
 from delta_engine.state.policy_states import policy_state_of
 from delta_engine.tools.pull_requests.markdown import plan_markdown
@@ -53,6 +54,8 @@ PII = AbacPolicy(
 )
 OLD = Function("dev", "governance", "old", "int", "1")
 WAS = replace(MASK, body="email")
+
+STARTED: dict[str, Any] = {"run_id": "run-1", "operation": "sync", "facts": FACTS, "started_at": NOON}
 
 CREATED = (Create(MASK), Create(PII))
 CHANGED = (
@@ -251,9 +254,8 @@ def ran() -> RunReport:
         ),
         Outcome(name=orders().qualified_name, kind=OutcomeKind.CREATED),
     ]
-    frame = RunFrame(run_id="run-1", operation="sync", facts=FACTS, started_at=NOON)
-    planned = PlannedRun(plan=TablePlan((*CHANGED, Create(orders()))), models=(orders(),))
-    return run_report(frame, planned, outcomes, end=RunEnd(at=NOON + timedelta(seconds=3)))
+    planned = PlannedRun(plan=TablePlan((*CHANGED, Create(orders()))), basis=Observation(models=(orders(),)))
+    return run_report(planned, outcomes, RunEnd(at=NOON + timedelta(seconds=3)), **STARTED)
 
 
 def test_a_run_reports_functions_and_policies() -> None:
@@ -288,8 +290,7 @@ def test_a_function_and_a_table_of_one_name_have_reports_of_their_own() -> None:
         Outcome(name=double.qualified_name, kind=OutcomeKind.CREATED),
         Outcome(name=orders().qualified_name, kind=OutcomeKind.CREATED),
     ]
-    frame = RunFrame(run_id="run-1", operation="sync", facts=FACTS, started_at=NOON)
     planned = PlannedRun(plan=TablePlan((Create(double), Create(orders()))))
-    report = run_report(frame, planned, outcomes, end=RunEnd(at=NOON))
+    report = run_report(planned, outcomes, RunEnd(at=NOON), **STARTED)
     assert report.others[0].planned[0].action == "CreateFunction"
     assert report.tables[0].planned[0].action == "CreateTable"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlglot
@@ -15,6 +16,7 @@ from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.run_view import print_report
 from delta_engine.config.settings import load_settings
+from delta_engine.drift.observation import Observation
 from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import ConfigError, StatementError
 from delta_engine.execute.apply_control import ApplyControl
@@ -29,7 +31,6 @@ from delta_engine.report.json_documents import report_json
 from delta_engine.report.run_report import (
     ResourceRun,
     RunEnd,
-    RunFrame,
     RunReport,
     RunStatus,
     TableStatus,
@@ -42,6 +43,8 @@ from tests.builders.published_schemas import report_schema
 from tests.fakes.platform import FakePlatform, recorded, with_plan
 from tests.fakes.recording_sql_runner import RecordingSqlRunner
 
+AT = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+STARTED: dict[str, Any] = {"run_id": "1", "operation": "sync", "facts": FACTS, "started_at": AT}
 HISTORY = "`dev`.`delta_engine`.`run_history`"
 
 PARENT = orders(Column("id", "bigint", is_nullable=False), name="b", primary_key=["id"])
@@ -266,10 +269,8 @@ def test_a_table_that_could_not_be_dropped_is_none_of_the_models() -> None:
     plan = TablePlan((DropTable(QualifiedName("dev", "silver", "gone"), 0),))
     failure = StatementError("no", sql="DROP", error_class="NO")
     outcome = Outcome(name=plan.drop_tables[0].table, kind=OutcomeKind.FAILED, failure=failure)
-    at = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
-    frame = RunFrame(run_id="1", operation="sync", facts=FACTS, started_at=at)
-    planned = PlannedRun(plan=plan, models=(orders(name="a"), orders(name="b")))
-    assert run_report(frame, planned, [outcome], end=RunEnd(at=at)).counts["unchanged"] == 2
+    planned = PlannedRun(plan=plan, basis=Observation(models=(orders(name="a"), orders(name="b"))))
+    assert run_report(planned, [outcome], RunEnd(at=AT), **STARTED).counts["unchanged"] == 2
 
 
 @pytest.mark.parametrize(
@@ -288,6 +289,4 @@ def test_no_end_counts_what_is_not_read_again(models: Sequence[Table | View], en
     plan = TablePlan(tuple(Align(name, (SetTableComment("new", "old"),)) for name in names))
     sent = (RunStatement(sql="COMMENT", seconds=0.1),)
     outcomes = [Outcome(name=name, kind=OutcomeKind.CHANGED, runs=sent) for name in names]
-    at = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
-    frame = RunFrame(run_id="1", operation="sync", facts=FACTS, started_at=at)
-    assert run_report(frame, PlannedRun(plan=plan), outcomes, end=RunEnd(at=at)).summary == end
+    assert run_report(PlannedRun(plan=plan), outcomes, RunEnd(at=AT), **STARTED).summary == end
