@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Final
 
 from delta_engine.actions import (
     Align,
@@ -19,7 +18,6 @@ from delta_engine.actions import (
     Drop,
     Keep,
     Order,
-    Place,
     SecurableChange,
     TablePlan,
     Turn,
@@ -30,8 +28,18 @@ from delta_engine.aspects.view_definition import (
     SetViewColumnComments,
 )
 from delta_engine.aspects.view_needs import changed_tables
-from delta_engine.aspects.view_reach import Side, broken_by, order_of
-from delta_engine.aspects.view_sides import NO_COLUMNS, Column, Sides, readers_last, readers_of
+from delta_engine.aspects.view_reach import (
+    ABSENT,
+    EXISTS,
+    Column,
+    Needs,
+    counts_columns,
+    of_columns,
+    of_types,
+    order_of,
+    typed_columns,
+)
+from delta_engine.aspects.view_sides import Sides, readers_of
 from delta_engine.models import QualifiedName, SchemaMode, View
 from delta_engine.sql.view_queries import (
     Reads,
@@ -42,8 +50,6 @@ from delta_engine.sql.view_queries import (
     without_names,
 )
 from delta_engine.state.states import CatalogState
-
-_TURNS: Final = (Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS, Turn.DROP_COLUMNS)
 
 
 def with_view_orders(
@@ -59,16 +65,17 @@ def with_view_orders(
     if not views and not changes and not observed.views:
         return plan
     sides = Sides(plan, views, observed)
-    orders, losses = _Orders(sides), _Losses(sides)
+    orders, broken = _Orders(sides), tuple(_Losses(sides).broken())
+    lost = {view.name.key for view in broken}  # no order helps them
     return replace(
         plan,
         changes=tuple(
             _marked(orders.ordered(change), sides.after.get(change.name.key, ()), replaces)
-            if change.name.kind == "view"
+            if change.name.kind == "view" and change.name.key not in lost
             else change
             for change in plan.changes
         ),
-        broken_views=tuple(losses.broken()),
+        broken_views=broken,
     )
 
 
@@ -113,102 +120,22 @@ class _Orders:
         return change
 
     def _order(self, former: str | None, view: View) -> Order:
-        desired = self.sides.side_after(view)
+        desired = self.sides.needs_after(view)
         if desired is None:
             return self._opaque(view)
-        observed = [*self.sides.sides_before(former)] if former is not None else []
-        changes_query = former is not None and not self.sides.keeps_query(view)
-        if former is None or changes_query:
+        observed = [needs for _, needs in self.sides.needs_before(former)] if former is not None else []
+        if former is None or not self.sides.keeps_query(view):
             order = order_of(observed, desired, self.sides.moved)
         elif view.schema_mode is SchemaMode.EVOLUTION:  # then it follows what changes
-            order = order_of(observed, desired.of_types(), self.sides.moved)
+            return order_of(observed, of_types(desired), self.sides.moved)
         else:
-            order = order_of([side.of_types() for side in observed], desired, self.sides.moved)
-        counted = frozenset[str]().union(*(side.reads.counted for side in observed))
-        precedes, follows = set[Place](), set[Place]()
-        for place in order.precedes:
-            turns = [turn for turn in _TURNS if turn is not Turn.ADD_COLUMNS or place[0] in counted]
-            precedes |= {*self._causes(place, turns)}
-        stars = frozenset[str]() if view.schema_mode is SchemaMode.EVOLUTION else desired.reads.spread
-        for place in order.follows:
-            is_settled = place[1] is not Turn.CREATE or place[0] in desired.reads.counted | stars
-            follows |= {*self._causes(place, _TURNS)} if is_settled else {place}
-        divided = {(key, Turn.DROP_COLUMNS) for key in order.bridged | order.narrowed}
-        follows |= {*self._settled_first(view, precedes | divided)}
-        order = replace(order, precedes=frozenset(precedes), follows=frozenset(follows))
-        if not changes_query or former is None:
-            return order
-        if not order.narrowed:
+            return order_of([*map(of_types, observed)], desired, self.sides.moved)
+        if former is None or not order.narrowed:
             return replace(order, bridge=self._bridge(view.query, order.bridged, self.sides.names_after))
         bridge = self._bridge(self.sides.queries[former], order.bridged, self.sides.before.__getitem__)
         return replace(
             order, bridge=bridge, between=self._between(bridge or self.sides.queries[former], order)
         )
-
-    def _settled_first(self, view: View, precedes: Set[Place]) -> Iterator[Place]:
-        """Yield the changes that a view follows if it evolves and would have some columns for a moment alone.
-
-        It follows the drops of these columns, unless it has to precede them: then stars above it are set before. If it
-        has other columns in the end, views above it follow all of its changes (`_causes`).
-        """
-        columns = {*self.sides.after.get(view.key, ())}
-        is_brief = not columns >= {*self.sides.widest.get(view.key, ())}
-        if not (
-            is_brief and self.sides.evolves(view.key) and columns == {*self.sides.before.get(view.key, ())}
-        ):
-            return
-        stars, is_counted = self._bound_readers(view.key)
-        causes = self._causes((view.key, Turn.QUERY), (Turn.DROP_COLUMNS,))
-        drops = {
-            (key, turn) for key, turn in causes if key in self.sides.moved and self.sides.moved[key].lost
-        }
-        if is_counted or (stars and precedes.isdisjoint(drops)):
-            yield from drops
-        else:
-            yield from ((key, Turn.QUERY) for key in stars)
-
-    def _bound_readers(self, view: str) -> tuple[Sequence[str], bool]:
-        """Return the changed views whose stars return columns of a view, and whether any view counts these columns."""
-        reached, stars, is_counted = {view}, list[str](), False
-        for key in readers_last(self.sides.queries_after):
-            is_counted = is_counted or any(
-                not reached.isdisjoint(reads.counted) for reads in self._reads(key)
-            )
-            after = read_columns(self.sides.queries_after[key], self.sides.after)
-            if after is None or reached.isdisjoint(after.spread):
-                continue
-            if self.sides.modes_after[key] is SchemaMode.EVOLUTION:
-                reached.add(key)
-            elif key in self.sides.set_again or key not in self.sides.queries:
-                stars.append(key)
-        return stars, is_counted
-
-    def _reads(self, key: str) -> Iterator[Reads]:
-        """Yield what a view reads before and after the plan."""
-        queries = [(query, self.sides.before) for query in self.sides.possible.get(key, ())]
-        queries += [(self.sides.views[key].query, self.sides.after)] if key in self.sides.views else []
-        for query, relations in queries:
-            if (reads := read_columns(query, relations)) is not None:
-                yield reads
-
-    def _causes(self, place: Place, turns: Sequence[Turn]) -> Iterator[Place]:
-        """Yield the changes behind a change.
-
-        A view that evolves also changes at turns of what it spreads, and one that is dropped may break before.
-        """
-        key, turn = place
-        yield place
-        if turn is Turn.DROP:
-            for inner_place in order_of([*self.sides.sides_before(key)], None, self.sides.moved).precedes:
-                yield from self._causes(inner_place, turns)
-        if not self.sides.evolves(key):
-            return
-        for reads in self._reads(key):
-            for inner in reads.spread:
-                if inner in self.sides.views or inner in self.sides.state.views:
-                    yield from self._causes((inner, Turn.QUERY), turns)
-                else:
-                    yield from ((inner, other) for other in turns)
 
     def _bridge(self, query: str, bridged: Set[str], names: Callable[[str], Sequence[str]]) -> str:
         """Return the query that reads renamed columns by their position; empty if none is needed, or none does."""
@@ -263,33 +190,38 @@ class _Losses:
                     declared_at=view.declared_at,
                     is_selected=key in self.sides.views,
                 )
-                for table, column in sorted(self._unbearable(view)):
+                keeps_query = self.sides.keeps_query(view)
+                before = (
+                    [*self.sides.needs_before(key, stays=keeps_query)] if key in self.sides.queries else []
+                )
+                after = self.sides.needs_after(view) or {}
+                for table, column in sorted(self._unbearable(view, [needs for _, needs in before], after)):
                     yield broken(table, (column,), is_retyped=True)
-                for table, column in sorted(self._missed(view)):
+                for table, column in sorted(self._missed(view, [needs for _, needs in before], after)):
                     yield broken(table, (column,), is_converted=True)
-                if self.sides.keeps_query(view):
-                    lost = (self._lost_by(view, query, broken) for query in self.sides.possible[key])
+                if keeps_query:
+                    lost = (self._lost_by(reads, needs, broken) for reads, needs in before)
                     yield from dict.fromkeys(chain.from_iterable(lost))
                 else:
                     yield from self._gone_from(view, broken)
 
-    def _lost_by(self, view: View, query: str, broken: partial[BrokenView]) -> Iterator[BrokenView]:
+    def _lost_by(self, reads: Reads, needs: Needs, broken: partial[BrokenView]) -> Iterator[BrokenView]:
         """Yield what a query that stays reads and loses."""
-        key, reads = view.key, read_columns(query, self.sides.before)
-        if reads is None:
-            return
-        mode = SchemaMode.EVOLUTION if self.sides.evolves(key) else view.schema_mode
-        kept = frozenset(column.key for column in self.sides.state.views[key].columns)
-        for relation, columns in broken_by(Side(reads, mode, kept=kept), self.sides.moved):
-            named = reads.columns[relation] & (columns or frozenset())
-            yield broken(relation, tuple(sorted(columns or ())), is_by_star=bool(columns) and not named)
+        lost = {key: self.sides.moved[key].lost(needed) for key, needed in of_columns(needs).items()}
+        converted = {table for table, _ in self._converted(needs)}
+        lost = {key: facts for key, facts in lost.items() if facts and key not in converted}
+        for relation in sorted(lost.keys() & reads.columns or lost):
+            columns = {name for name, _ in lost[relation] if name}
+            is_by_star = bool(columns) and columns.isdisjoint(reads.columns.get(relation, ()))
+            is_gone = EXISTS in lost[relation]
+            yield broken(relation, () if is_gone else tuple(sorted(columns)), is_by_star=is_by_star)
         yield from self._renamed_in(reads.columns, broken)
 
     def _gone_from(self, view: View, broken: partial[BrokenView]) -> Iterator[BrokenView]:
         """Yield the tables and views that a new query reads and that the plan drops or renames."""
         read = {name.key for name in read_relations(view.query) or ()}
         for relation in sorted(read & self.sides.moved.keys()):
-            if self.sides.moved[relation].after is None:
+            if not self.sides.moved[relation].states[-1]:
                 yield broken(relation, ())
         yield from self._renamed_in(read - self.sides.after.keys(), broken)
 
@@ -297,26 +229,33 @@ class _Losses:
         for relation in sorted({*read} & self.sides.new_names.keys()):
             yield broken(relation, (), renamed_to=str(self.sides.new_names[relation]))
 
-    def _unbearable(self, view: View) -> Set[Column]:
+    def _unbearable(self, view: View, before: Iterable[Needs], after: Needs) -> Set[Column]:
         """Return the columns whose other types an existing view survives neither before nor after it changes.
 
         A view that only becomes bound keeps the types that it has.
         """
-        former = self.sides.bound_before.get(view.key, NO_COLUMNS)
-        bound = self.sides.bound_after.get(view.key, NO_COLUMNS)
+        former, bound = frozenset[Column]().union(*map(typed_columns, before)), typed_columns(after)
         if view.key not in self.sides.queries:
-            return NO_COLUMNS
+            return frozenset()
         if not self.sides.keeps_query(view):
             return former & bound
         is_same_mode = view.schema_mode in (None, self.sides.state.views[view.key].schema_mode)
         return former | bound if is_same_mode else bound
 
-    def _missed(self, view: View) -> Set[Column]:
+    def _missed(self, view: View, before: Iterable[Needs], after: Needs) -> Set[Column]:
         """Return the converted columns that an existing view needs all the time."""
-        former = self.sides.swapped_before.get(view.key, NO_COLUMNS)
-        if view.key not in self.sides.queries or self.sides.keeps_query(view):
-            return former
-        return former & self.sides.swapped_after.get(view.key, NO_COLUMNS)
+        former = set[Column]().union(*map(self._converted, before))
+        return former if self.sides.keeps_query(view) else former & self._converted(after)
+
+    def _converted(self, needs: Needs) -> Set[Column]:
+        return {
+            (table, name)
+            for table, name in self.sides.swapped
+            if counts_columns(needs.get(table, ABSENT))
+            or not {(self.sides.former((table, name))[1],) * 2, (name, "")}.isdisjoint(
+                needs.get(table, ABSENT)
+            )
+        }
 
 
 def with_read_functions(plan: TablePlan, observed: CatalogState, views: Iterable[View]) -> TablePlan:

@@ -1,180 +1,152 @@
 """What a view has to precede and to follow so that it resolves after every statement of a plan.
 
-A view that stops reading a column changes before the column goes. A view that begins to read a column changes after the
-column has come. A column that is renamed does both at once: the view reads the table's columns by their position while
-the name changes (`sql.view_queries.without_names`). If it also begins to read a new column of that table, its former
-query names the columns that it reads until the new one has come (`sql.view_queries.with_columns`).
+What a plan changes of a table or a view is a sequence of states: the facts that hold before it, and after each change.
+A query needs some of these facts. One that goes is set aside before the first state that lacks one of them, and one
+that comes is set in a state from which on all of them hold. A renamed column leaves no such moment: the view reads the
+table's columns by their position while the name changes (`sql.view_queries.without_names`). If it also begins to read a
+new column of that table, its former query names the columns that it reads until the new one has come
+(`sql.view_queries.with_columns`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+import itertools
+from collections.abc import Collection, Mapping, Sequence, Set
+from typing import Final, NamedTuple, TypeAlias
 
 from delta_engine.actions import Order, Place, Turn
-from delta_engine.models.views import SchemaMode
-from delta_engine.sql.view_queries import Reads
 
-_EARLY: Final = (Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS)
+Fact: TypeAlias = tuple[str, str]
+"""A column with its origin, by which one of the same name is another one; or, without a name, a fact of the whole."""
 
+State: TypeAlias = frozenset[Fact]
+"""The facts of a table or a view at a moment of a plan; none while it is missing."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
-    """How a plan changes the columns of a table or a view, all in lower case.
+Needs: TypeAlias = Mapping[str, State]
+"""The facts that a query needs, by the key of the table or view."""
 
-    Args:
-        before: None for a missing one.
-        after: None for one that is dropped; as before if they are unknown.
-        renamed: the new names of columns, by former name; views have none.
-        is_view: whether one statement changes all of its columns.
-        is_known: whether the new columns of a view are known.
-    """
+Column: TypeAlias = tuple[str, str]
+"""A column of a table: the key of the table, and its name in lower case."""
 
-    before: frozenset[str] | None
-    after: frozenset[str] | None
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    is_view: bool = False
-    is_known: bool = True
+ABSENT: Final[State] = frozenset()
+EXISTS: Final[Fact] = ("", "exists")
+UNKNOWN: Final[Fact] = ("", "unknown")
+"""The fact of a view that a plan gives a query with unknown columns, for which its readers wait."""
 
-    @property
-    def lost(self) -> frozenset[str]:
-        """The columns that go, without renamed ones."""
-        return (self.before or frozenset()) - (self.after or frozenset()) - {*self.renamed}
+_TYPE: Final = "type of\0"
 
-    @property
-    def gained(self) -> frozenset[str]:
-        """The columns that come, without renamed ones."""
-        return (self.after or frozenset()) - (self.before or frozenset()) - {*self.renamed.values()}
+_BRIDGED: Final = frozenset({Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS})
+"""The changes during which another query can stand."""
 
 
-class Side(NamedTuple):
-    """A view before or after a plan.
+def state_of(columns: Mapping[str, str], whole: object, *others: Fact) -> State:
+    """Return the state with some columns.
 
     Args:
-        mode: None for the platform's default, which does not evolve.
-        bound: the columns of tables, also below other views, that have to keep their types: table and column.
-        swapped: the columns of tables, also below other views, that it needs and that other columns take the places of.
-        kept: the columns that the view returned when its query was set, and keeps; empty if they are unknown.
+        columns: their origins by name.
+        whole: what matters to a query that needs a certain number of columns.
+    """
+    return frozenset({*columns.items(), EXISTS, ("", f"has {whole}"), *others})
+
+
+def type_of(column: str, *, is_new: bool) -> Fact:
+    """Return the fact that a column has its former or its new type."""
+    return (f"{_TYPE}{column}", "new" if is_new else "former")
+
+
+def is_about_types(fact: Fact) -> bool:
+    """Whether a fact is about the type of a column."""
+    return fact[0].startswith(_TYPE)
+
+
+def typed_columns(needs: Needs) -> Set[Column]:
+    """Return the columns whose types a query needs."""
+    return {
+        (table, name.removeprefix(_TYPE)) for table, facts in of_types(needs).items() for name, _ in facts
+    }
+
+
+def counts_columns(facts: State) -> bool:
+    """Whether some facts are of a query that needs a certain number of columns."""
+    return any(not name and (name, whole) not in (EXISTS, UNKNOWN) for name, whole in facts)
+
+
+def of_types(needs: Needs) -> Needs:
+    """Return what a query needs of the types of columns alone."""
+    return {key: frozenset(filter(is_about_types, facts)) for key, facts in needs.items()}
+
+
+def of_columns(needs: Needs) -> Needs:
+    """Return what a query needs besides types of columns."""
+    return {key: frozenset(itertools.filterfalse(is_about_types, facts)) for key, facts in needs.items()}
+
+
+class Moved(NamedTuple):
+    """What a plan changes of a table or a view.
+
+    Args:
+        states: before the plan, and after each turn.
     """
 
-    reads: Reads
-    mode: SchemaMode | None
-    bound: frozenset[tuple[str, str]] = frozenset()
-    swapped: frozenset[tuple[str, str]] = frozenset()
-    kept: frozenset[str] = frozenset()
+    turns: Sequence[Turn]
+    states: Sequence[State]
 
-    def of_types(self) -> Side:
-        """Return the view as far as types of columns matter to it."""
-        return self._replace(reads=_NOTHING.reads)
+    def needed(self, place: int, names: Collection[str] | None, *, is_counted: bool) -> State:
+        """Return the facts of one of the states that a query needs.
 
-    def names(self, key: str, columns: Collection[str]) -> bool:
-        """Whether it matters to the view that one of some columns of a table or view is there."""
-        return bool(self.named(key, columns))
+        Args:
+            names: those of the columns that it reads; None for all.
+            is_counted: whether it needs a certain number of columns.
+        """
 
-    def named(self, key: str, columns: Collection[str]) -> frozenset[str]:
-        """Return those of some columns of a table or view that have to be there, by name or by a star."""
-        named = self.reads.columns.get(key, frozenset()).intersection(columns)
-        if named or key not in self.reads.spread or self.mode is SchemaMode.EVOLUTION:
-            return named
-        return self.kept.intersection(columns) if self.kept else frozenset(columns)
+        def is_needed(fact: Fact) -> bool:
+            name, _ = fact
+            if not name:
+                return is_counted or fact in (EXISTS, UNKNOWN)
+            return not is_about_types(fact) and (names is None or name in names)
 
-    def needs(self, key: str, columns: Collection[str]) -> bool:
-        """Whether some columns of a table or view make up what the view returns, or are named by its query."""
-        return bool(columns) and (key in self.reads.spread or self.names(key, columns))
+        return frozenset(filter(is_needed, self.states[place]))
 
-    def counts(self, key: str, columns: Collection[str]) -> bool:
-        """Whether it matters to the view that some columns come or go because it needs a certain number of them."""
-        return bool(columns) and key in self.reads.counted
+    def lost(self, needed: State) -> State:
+        """Return the facts that a change takes, perhaps for a while."""
+        return needed - frozenset.intersection(*self.states)
+
+    def end_of(self, needed: State) -> int:
+        """Return the number of the first state that lacks one of some facts; one too high if none does."""
+        return next(
+            (place for place, state in enumerate(self.states) if not needed <= state), len(self.states)
+        )
+
+    def start_of(self, needed: State) -> int:
+        """Return the number of the state from which on all of some facts hold."""
+        return max((place + 1 for place, state in enumerate(self.states) if not needed <= state), default=0)
 
 
-_NOTHING: Final = Side(Reads({}, frozenset(), frozenset(), is_sure=True), None)
-
-
-def order_of(observed: Sequence[Side], desired: Side | None, moved: Mapping[str, Moved]) -> Order:
+def order_of(observed: Sequence[Needs], desired: Needs, moved: Mapping[str, Moved]) -> Order:
     """Return where the change of a view belongs among the changes of what it reads.
 
     Args:
-        observed: with each query that the view may have; empty for a new view.
-        desired: None for a view that is dropped.
-        moved: what the plan changes, by key.
+        observed: what each query needs that the view may have; empty for a new view.
+        desired: what its new query needs.
     """
-    precedes = {place for side in observed for place in _leaves(side, moved)}
-    follows = {*(_arrives(desired, moved) if desired else ())}
-    new = desired or _NOTHING
-    bound = _NOTHING.bound.union(*(side.bound for side in observed))
-    swapped = _NOTHING.swapped.union(*(side.swapped for side in observed))
-    precedes |= {(key, Turn.DROP_COLUMNS) for key, _ in bound - new.bound}  # types change then
-    precedes |= {(key, Turn.ADD_COLUMNS) for key, _ in swapped - new.swapped}  # conversions begin then
-    follows |= {(key, Turn.DROP_COLUMNS) for key, _ in (new.bound - bound) | (new.swapped - swapped)}
-    added = {key for key, turn in follows if turn is Turn.ADD_COLUMNS}
-    renamed = {key for key, turn in follows if turn is Turn.RENAME_COLUMNS}
-    narrowed = {key for key, turn in precedes if turn in _EARLY and key in added}
-    bridged = {key for key, turn in precedes if turn is Turn.RENAME_COLUMNS and key in narrowed | renamed}
-    narrowed |= bridged if narrowed else set()
-    renames = {(key, Turn.RENAME_COLUMNS) for key in bridged}
-    return Order(
-        precedes=frozenset(precedes - renames - {(key, Turn.ADD_COLUMNS) for key in narrowed}),
-        follows=frozenset(follows - renames),
-        bridged=frozenset(bridged),
-        narrowed=frozenset(narrowed),
-    )
-
-
-def broken_by(view: Side, moved: Mapping[str, Moved]) -> Iterator[tuple[str, frozenset[str] | None]]:
-    """Yield what a view that the plan does not change reads and loses: a key, and the columns or None for all."""
-    for key in sorted({*view.reads.columns} & {*moved}):
+    precedes, follows, bridged, narrowed = set[Place](), set[Place](), set[str](), set[str]()
+    for key, (turns, states) in moved.items():
         change = moved[key]
-        if change.before is not None and change.after is None:
-            yield key, None
+        end = min((change.end_of(needs.get(key, ABSENT)) for needs in observed), default=len(states))
+        start = change.start_of(desired.get(key, ABSENT))
+        leaves, arrives = turns[end - 1 : end], turns[start - 1 : start] if start else ()
+        if start < end or not {*leaves, *arrives} <= _BRIDGED:
+            precedes |= {(key, turn) for turn in leaves}
+            follows |= {(key, turn) for turn in arrives}
             continue
-        gone = change.lost | {*change.renamed}
-        if view.names(key, gone) or view.counts(key, change.lost | change.gained):
-            yield key, view.named(key, gone) or gone
-
-
-def _leaves(view: Side, moved: Mapping[str, Moved]) -> Iterator[Place]:
-    """Yield the changes that the former query of a view does not survive, or that would change what it returns."""
-    for key in {*view.reads.columns} & {*moved}:
-        change = moved[key]
-        if change.after is None:
-            yield key, Turn.DROP
-        elif change.is_view:
-            if view.needs(key, change.lost) or view.counts(key, change.lost | change.gained):
-                yield key, Turn.QUERY
-        else:
-            if view.needs(key, change.renamed):
-                yield key, Turn.RENAME_COLUMNS
-            if view.counts(key, change.gained):
-                yield key, Turn.ADD_COLUMNS
-            if view.needs(key, change.lost) or view.counts(key, change.lost):
-                yield key, Turn.DROP_COLUMNS
-
-
-def _arrives(view: Side, moved: Mapping[str, Moved]) -> Iterator[Place]:
-    """Yield the changes that the new query of a view needs.
-
-    A star names the columns that are there when it is set: all that come have to be there for views that read it, and
-    those that go must not be there unless the view evolves.
-    """
-    for key in {*view.reads.columns} & {*moved}:
-        change = moved[key]
-        evolves = view.mode is SchemaMode.EVOLUTION
-        is_bound = view.counts(key, change.lost) or (key in view.reads.spread and not evolves)
-        if change.before is None:
-            yield key, Turn.CREATE
-        elif change.is_view:
-            if (
-                view.needs(key, change.gained)
-                or view.counts(key, change.gained)
-                or (is_bound and change.lost)
-                or not change.is_known
-            ):
-                yield key, Turn.QUERY
-        else:
-            if view.needs(key, change.renamed.values()):
-                yield key, Turn.RENAME_COLUMNS
-            if view.needs(key, change.gained) or view.counts(key, change.gained):
-                yield key, Turn.ADD_COLUMNS
-            if is_bound and change.lost:
-                yield key, Turn.DROP_COLUMNS
+        if Turn.RENAME_COLUMNS in leaves:
+            bridged.add(key)
+        if Turn.ADD_COLUMNS in arrives:
+            narrowed.add(key)
+            follows.add((key, Turn.ADD_COLUMNS))
+    return Order(
+        precedes=frozenset(precedes),
+        follows=frozenset(follows),
+        bridged=frozenset(bridged),
+        narrowed=frozenset(narrowed | bridged if narrowed else narrowed),
+    )

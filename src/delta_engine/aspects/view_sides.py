@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, Final, TypeAlias
+from functools import cache, cached_property
+from typing import Any, Final
 
 from delta_engine.actions import (
     Align,
-    AlignTable,
     Drop,
     TablePlan,
+    Turn,
 )
 from delta_engine.aspects.backfill_actions import SwapColumn
 from delta_engine.aspects.column_renames import renamed_columns
@@ -23,11 +23,23 @@ from delta_engine.aspects.view_definition import (
     AlterViewQuery,
     RenameView,
 )
-from delta_engine.aspects.view_reach import Moved, Side
+from delta_engine.aspects.view_needs import TURNS
+from delta_engine.aspects.view_reach import (
+    ABSENT,
+    EXISTS,
+    UNKNOWN,
+    Column,
+    Moved,
+    Needs,
+    State,
+    state_of,
+    type_of,
+)
 from delta_engine.models import Part, QualifiedName, SchemaMode, Table, View, ViewName
 from delta_engine.models.nested_types import Widening
 from delta_engine.sql.missing_columns import is_failing
 from delta_engine.sql.view_queries import (
+    Reads,
     is_same_query,
     named_columns,
     read_columns,
@@ -36,16 +48,12 @@ from delta_engine.sql.view_queries import (
     retyped_columns,
 )
 from delta_engine.state.states import CatalogState, TableState
-from delta_engine.state.view_states import ABSENT_VIEW, ViewState
+from delta_engine.state.view_states import ViewState
 
 Relations = Mapping[str, Sequence[str]]
 """The columns of tables and views in lower case, by key."""
 
-Column: TypeAlias = tuple[str, str]
-"""A column of a table: the key of the table, and its name in lower case."""
-
-NO_COLUMNS: Final[frozenset[Column]] = frozenset()
-"""What a view needs that is in no mapping of such columns."""
+NOTHING: Final[frozenset[str]] = frozenset()
 
 
 def relation_columns(tables: Iterable[Table], views: Iterable[View]) -> Relations:
@@ -61,15 +69,18 @@ def relation_columns(tables: Iterable[Table], views: Iterable[View]) -> Relation
 def with_views(columns: Relations, queries: Mapping[str, str]) -> Relations:
     """Return columns of relations with those that queries of views return, as far as these are known."""
     settled = dict(columns)
-    for key in readers_last(queries):
+    for key in readers_last({key: (query,) for key, query in queries.items()}):
         if (returned := returned_columns(queries[key], settled)) is not None:
             settled[key] = returned
     return settled
 
 
-def readers_last(queries: Mapping[str, str]) -> Iterator[str]:
-    """Yield the keys of views, each after the views that it reads, without those in circles."""
-    waiting = {key: {name.key for name in read_relations(query) or ()} for key, query in queries.items()}
+def readers_last(queries: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """Yield the keys of views, each after the views that its queries read, without those in circles."""
+    waiting = {
+        key: {name.key for query in several for name in read_relations(query) or ()}
+        for key, several in queries.items()
+    }
     while ready := [key for key, read in waiting.items() if read.isdisjoint(waiting)]:
         yield from ready
         waiting = {key: read for key, read in waiting.items() if key not in ready}
@@ -85,6 +96,78 @@ def readers_of(names: Set[str], views: Iterable[View]) -> list[View]:
         reached |= {view.key for view in reading}
         left = [view for view in left if view.key not in reached]
     return readers
+
+
+@dataclass(frozen=True)
+class Side:
+    """The tables and views before or after a plan.
+
+    Args:
+        relations: the columns of tables and views.
+        queries: those that each view may have.
+        modes: the schema modes of views.
+        retyped: the columns that get other types, under their names on this side, by those that they have in the end.
+    """
+
+    sides: Sides
+    is_new: bool
+    relations: Relations
+    queries: Mapping[str, Sequence[str]]
+    modes: Mapping[str, SchemaMode | None]
+    retyped: Mapping[Column, Column]
+
+    @cached_property
+    def reads(self) -> Callable[[str], Reads | None]:
+        """Return what a query reads; None if sqlglot does not read it."""
+        return cache(lambda query: read_columns(query, self.relations))
+
+    def needs_of(self, key: str, query: str, returned: Set[str] | None, counted: Set[str]) -> Needs:
+        """Return the facts that a query of a view needs, also those of types that the view has to keep.
+
+        Args:
+            returned: the columns that its stars return; None for all.
+            counted: the keys of those of which it needs a certain number of columns.
+        """
+        needs: dict[str, State] = defaultdict(frozenset)
+        self._add(needs, self.reads(query), returned, counted)
+        for (table, name), outputs in self._typed.items() if self.modes[key] is SchemaMode.BINDING else ():
+            if retyped_columns(query, self.relations, outputs):
+                needs[table] |= {type_of(name, is_new=self.is_new)}
+        return needs
+
+    def _add(
+        self, needs: dict[str, State], reads: Reads | None, returned: Set[str] | None, counted: Set[str]
+    ) -> None:
+        for key, names in reads.columns.items() if reads else ():
+            all_names = names if reads and key not in reads.spread else returned and names | returned
+            self._add_relation(needs, key, all_names, is_counted=key in counted)
+
+    def _add_relation(
+        self, needs: dict[str, State], key: str, names: Set[str] | None, *, is_counted: bool
+    ) -> None:
+        """Add what a query needs of a table or view, and below a view that evolves, or that is dropped."""
+        moved = self.sides.moved.get(key)
+        if moved is not None:
+            needs[key] |= moved.needed(-1 if self.is_new else 0, names, is_counted=is_counted)
+        is_dropped = not self.is_new and key not in self.sides.queries_after
+        for below in filter(None, map(self.reads, self.queries.get(key, ()))):
+            if is_dropped:
+                self._add(needs, below, None, below.counted | (below.spread if is_counted else NOTHING))
+            elif self.sides.evolves(key):
+                for spread in below.spread:
+                    self._add_relation(needs, spread, names, is_counted=is_counted)
+
+    @cached_property
+    def _typed(self) -> Mapping[Column, Mapping[str, frozenset[str]]]:
+        """The columns of tables and views whose types change with each one that gets another type."""
+        typed = {}
+        for column, (table, name) in self.retyped.items():
+            reached = typed[column] = {table: frozenset({name})}
+            for key in filter(self.sides.passes_types, readers_last(self.queries)):
+                outputs = (retyped_columns(query, self.relations, reached) for query in self.queries[key])
+                if columns := frozenset[str]().union(*outputs):
+                    reached[key] = columns
+        return typed
 
 
 @dataclass(frozen=True)
@@ -140,11 +223,8 @@ class Sides:
         """The columns after the plan, as far as they are known."""
         tables = {key: self.before[key] for key in self.state.tables if key in self.before}
         for align in self.plan.align_tables:
-            renames = renamed_columns(align).columns
-            former = next((rename.observed.key for rename in align.of_type(RenameTable)), align.table.key)
-            names = {old.lower(): new.lower() for old, new in renames.items()}
             gone = {drop.observed.key for drop in align.of_type(ColumnDrop)}
-            kept = (names.get(key, key) for key in self.before.get(former, ()) if key not in gone)
+            kept = (new for old, new in self.renamed(align.table.key).items() if old not in gone)
             tables[align.table.key] = [*kept, *(add.desired.key for add in align.of_type(ColumnAdd))]
         for create in self.plan.create_tables:
             tables[create.table.key] = [column.key for column in create.columns]
@@ -158,16 +238,6 @@ class Sides:
         changed = {key: query for key, query in self.queries_after.items() if key not in kept_views}
         return with_views({**tables, **kept_views}, changed)
 
-    @cached_property
-    def widest(self) -> Relations:
-        """The columns of tables when all new ones have come and none has gone, and of evolving views over them."""
-        columns = dict(self.after)
-        for key, change in self.moved.items():
-            if change.before and change.after and not change.is_view:
-                columns[key] = tuple(dict.fromkeys((*self.names_after(key), *self.after[key])))
-        evolving = {key: query for key, query in self.queries_after.items() if self.evolves(key)}
-        return with_views(columns, evolving)
-
     def _keeps_columns(self, key: str, query: str) -> bool:
         is_set = key in self.set_again or not is_same_query(self.queries.get(key), query)
         return not is_set and not self.evolves(key)
@@ -180,56 +250,113 @@ class Sides:
 
     def evolves(self, key: str) -> bool:
         """Whether a view evolves before the plan, or after it."""
-        observed, view = self.state.views.get(key), self.views.get(key)
-        modes = (observed and observed.schema_mode, view and view.schema_mode)
-        return SchemaMode.EVOLUTION in modes
+        return SchemaMode.EVOLUTION in (self._modes.get(key), self._modes_after.get(key))
+
+    def passes_types(self, key: str) -> bool:
+        """Whether a view takes over the types of what it reads, before the plan or after it."""
+        modes = (self._modes.get(key), self._modes_after.get(key))
+        return SchemaMode.TYPE_EVOLUTION in modes or self.evolves(key)
+
+    @cached_property
+    def _modes(self) -> Mapping[str, SchemaMode | None]:
+        return {key: state.schema_mode for key, state in self.state.views.items()}
+
+    @cached_property
+    def _modes_after(self) -> Mapping[str, SchemaMode | None]:
+        return {
+            **self._modes,
+            **{key: view.schema_mode or self._modes.get(key) for key, view in self.views.items()},
+        }
 
     @cached_property
     def moved(self) -> Mapping[str, Moved]:
-        """The tables and views that have other columns after the plan, by key."""
-        renames = {
-            align.table.key: {old.lower(): new.lower() for old, new in renamed_columns(align).columns.items()}
-            for align in self.plan.align_tables
-        }
+        """The tables and views whose columns or types change, by key."""
         views = {*self.views, *self.state.views}
-        unknown = self.queries_after.keys() - self.after.keys()
-        after = {**self.after, **{key: self.before.get(key, ()) for key in unknown}}
-        return {
-            key: Moved(
-                before=frozenset(self.before[key]) if key in self.before else None,
-                after=frozenset(after[key]) if key in after else None,
-                renamed=renames.get(key, {}),
-                is_view=key in views,
-                is_known=key not in unknown,
-            )
-            for key in sorted({*self.before, *after} - self.new_names.keys())
-            if self.before.get(key) != after.get(key) or renames.get(key) or key in unknown
+        moved = {
+            key: self._moved_view(key) if key in views else self._moved_table(key)
+            for key in sorted({*self.before, *self.after, *self.queries_after} - self.new_names.keys())
         }
+        return {key: change for key, change in moved.items() if {*change.states} != {change.states[0]}}
+
+    def _moved_view(self, key: str) -> Moved:
+        """Return a view, or a table that comes or goes: all columns change at once, and may mean other ones."""
+        is_set = key in self.set_again
+        before, after = (
+            state_of(dict.fromkeys(columns[key], ""), sorted(columns[key]) if is_set else len(columns[key]))
+            if key in columns
+            else ABSENT
+            for columns in (self.before, self.after)
+        )
+        if key in self.queries_after:
+            after = after or (before | {EXISTS, UNKNOWN})
+        turn = Turn.DROP if not after else Turn.QUERY if before else Turn.CREATE
+        return Moved((turn,), (before, after))
+
+    def _moved_table(self, key: str) -> Moved:
+        former_key, names = self._former_names.get(key, key), self.renamed(key)
+        if former_key not in self.before or key not in self.after:
+            return self._moved_view(key)
+        swapped = {name for table, name in self.swapped if table == key}
+        before, renamed = {name: name for name in names}, {new: old for old, new in names.items()}
+        after = {name: "" if name in swapped else renamed.get(name, "") for name in self.after[key]}
+        added = {name: origin for name, origin in (renamed | after).items() if name not in swapped}
+        retyped = [name for table, name in self.retyped if table == key]
+        states = [
+            state_of(columns, len(columns), *(type_of(name, is_new=columns is after) for name in retyped))
+            for columns in (before, renamed, added, after)
+        ]
+        return Moved(TURNS, [ABSENT, *states]) if former_key != key else Moved(TURNS[1:], states)
 
     @cached_property
     def new_names(self) -> Mapping[str, QualifiedName | ViewName]:
         """The new names of tables and views, by the keys of their former ones."""
         return {rename.observed.key: rename.desired for rename in _renames(self.plan)}
 
-    def side_after(self, view: View) -> Side | None:
-        """Return a view as the plan leaves it; None if sqlglot does not read its query."""
-        if (reads := read_columns(view.query, self.after)) is None:
+    def needs_after(self, view: View) -> Needs | None:
+        """Return what a view needs as the plan leaves it; None if sqlglot does not read its query."""
+        reads = self.new.reads(view.query)
+        if reads is None:
             return None
-        bound, swapped = (
-            columns.get(view.key, NO_COLUMNS) for columns in (self.bound_after, self.swapped_after)
-        )
-        return Side(reads, view.schema_mode, bound, swapped)
+        is_exact = self._modes_after[view.key] is not SchemaMode.EVOLUTION or view.key in self._counted
+        counted = reads.counted | (reads.spread if is_exact else NOTHING)
+        return self.new.needs_of(view.key, view.query, None, counted)
 
-    def sides_before(self, key: str) -> Iterator[Side]:
-        """Yield a view before the plan, with each query that it may have."""
+    def needs_before(self, key: str, *, stays: bool = False) -> Iterator[tuple[Reads, Needs]]:
+        """Yield what a view reads and needs before the plan, with each query that it may have.
+
+        Args:
+            stays: whether its query stays: then it does not need what its star may lose.
+        """
+        kept = frozenset(column.key for column in self.state.views[key].columns) if stays else NOTHING
+        returned = NOTHING if stays and self.evolves(key) else kept or None
         for query in self.possible.get(key, ()):
-            if (reads := read_columns(query, self.before)) is not None:
-                yield Side(
-                    reads,
-                    self.state.views[key].schema_mode,
-                    self.bound_before.get(key, NO_COLUMNS),
-                    self.swapped_before.get(key, NO_COLUMNS),
-                )
+            if (reads := self.old.reads(query)) is not None:
+                yield reads, self.old.needs_of(key, query, returned, reads.counted)
+
+    @cached_property
+    def old(self) -> Side:
+        """The tables and views before the plan."""
+        retyped = {column: self.former(column) for column in self.retyped}
+        return Side(self, False, self.before, self.possible, self._modes, retyped)
+
+    @cached_property
+    def new(self) -> Side:
+        """The tables and views after the plan."""
+        queries = {key: (query,) for key, query in self.queries_after.items()}
+        retyped = {column: column for column in self.retyped}
+        return Side(self, True, self.after, queries, self._modes_after, retyped)
+
+    @cached_property
+    def _counted(self) -> Set[str]:
+        """The views of which one that stays needs a certain number of columns, also through views that evolve."""
+        counted = set[str]()
+        for key in reversed([*readers_last(self.new.queries)]):
+            reads = self.new.reads(self.queries_after[key])
+            if reads is not None and key in self.queries and key not in self.set_again:
+                counted |= reads.counted
+            if reads is not None and key in counted and self.evolves(key):
+                counted |= reads.spread
+        return counted
 
     def keeps_query(self, view: View) -> bool:
         """Whether a view exists and surely keeps its query."""
@@ -241,63 +368,29 @@ class Sides:
 
     def names_after(self, key: str) -> Sequence[str]:
         """Return the columns that a table has before a plan, under the names that they get."""
-        return [self.moved[key].renamed.get(name, name) for name in self.before[key]]
+        return [*self.renamed(key).values()]
+
+    def renamed(self, key: str) -> Mapping[str, str]:
+        """Return the columns that a table has before a plan, with the names that they get."""
+        names = self._renames.get(key, {})
+        return {name: names.get(name, name) for name in self.before.get(self._former_names.get(key, key), ())}
+
+    def former(self, column: Column) -> Column:
+        """Return a column of a table as it is before the plan."""
+        key, name = column
+        names = {new: old for old, new in self._renames[key].items()}
+        return self._former_names.get(key, key), names.get(name, name)
 
     @cached_property
-    def bound_before(self) -> Mapping[str, frozenset[Column]]:
-        """The columns of tables whose other types each view does not survive as it is."""
-        bound = partial(self._bound, modes=self._modes_before, relations=self.before, retyped=self.retyped)
-        return _united(map(bound, self._together()))
-
-    @cached_property
-    def bound_after(self) -> Mapping[str, frozenset[Column]]:
-        """The columns of tables whose other types each view does not survive as the plan leaves it."""
-        retyped = {column: column for column in self.retyped}
-        return self._bound(self.queries_after, self.modes_after, self.after, retyped)
-
-    @cached_property
-    def swapped_before(self) -> Mapping[str, frozenset[Column]]:
-        """The converted columns without which each view fails as it is."""
-        kept = {
-            key: frozenset(column.key for column in self.state.views[key].columns) for key in self.queries
-        }
-        return _united(
-            _readers_of_swaps(queries, self._modes_before, self.before, self.swapped, kept)
-            for queries in self._together()
-        )
-
-    def _together(self) -> Iterator[Mapping[str, str]]:
-        """Yield queries that all views may have together, until each possible one was among them."""
-        for place in range(max(map(len, self.possible.values()), default=0)):
-            yield {key: queries[min(place, len(queries) - 1)] for key, queries in self.possible.items()}
-
-    @cached_property
-    def swapped_after(self) -> Mapping[str, frozenset[Column]]:
-        """The converted columns without which each view fails as the plan leaves it."""
-        swapped = {column: column for column in self.swapped}
-        return _readers_of_swaps(self.queries_after, self.modes_after, self.after, swapped, {})
-
-    @cached_property
-    def _passing_types(self) -> Set[str]:
-        """The views whose columns get the types of what they read, before the plan or after it."""
+    def _renames(self) -> Mapping[str, Mapping[str, str]]:
         return {
-            key
-            for modes in (self._modes_before, self.modes_after)
-            for key, mode in modes.items()
-            if mode in (SchemaMode.TYPE_EVOLUTION, SchemaMode.EVOLUTION)
+            align.table.key: {old.lower(): new.lower() for old, new in renamed_columns(align).columns.items()}
+            for align in self.plan.align_tables
         }
 
-    @property
-    def _modes_before(self) -> Mapping[str, SchemaMode | None]:
-        return {key: self.state.views[key].schema_mode for key in self.queries}
-
-    @property
-    def modes_after(self) -> Mapping[str, SchemaMode | None]:
-        """The schema modes by key as the plan leaves them."""
-        modes = {key: self.state.views.get(key, ABSENT_VIEW).schema_mode for key in self.queries_after}
-        return modes | {
-            key: view.schema_mode for key, view in self.views.items() if view.schema_mode is not None
-        }
+    @cached_property
+    def _former_names(self) -> Mapping[str, str]:
+        return {new.key: key for key, new in self.new_names.items()}
 
     @cached_property
     def queries_after(self) -> Mapping[str, str]:
@@ -305,50 +398,24 @@ class Sides:
         return {**self.staying, **{key: view.query for key, view in self.views.items()}}
 
     @cached_property
-    def retyped(self) -> Mapping[Column, Column]:
-        """The columns that get other types, by the names of table and column that they get, and have."""
-        return self._columns(
-            lambda align: (
-                change.name
-                for change in align.of_type(ColumnTypeChange)
-                if change.widening is not Widening.NOTHING
-            )
-        )
+    def retyped(self) -> Set[Column]:
+        """The columns that get other types, by the names that they get."""
+        return {
+            (align.table.key, change.name.lower())
+            for align in self.plan.align_tables
+            for change in align.of_type(ColumnTypeChange)
+            if change.widening is not Widening.NOTHING
+        }
 
     @cached_property
-    def swapped(self) -> Mapping[Column, Column]:
-        """The columns of conversions that give their names to other columns, by the names that they get, and have."""
-        return self._columns(
-            lambda align: (swap.desired.name for swap in align.of_type(SwapColumn) if not swap.is_begun)
-        )
-
-    def _columns(self, names: Callable[[AlignTable], Iterable[str]]) -> Mapping[Column, Column]:
-        columns: dict[Column, Column] = {}
-        for align in self.plan.align_tables:
-            table = next((rename.observed.key for rename in align.of_type(RenameTable)), align.table.key)
-            former = {new.lower(): old.lower() for old, new in renamed_columns(align).columns.items()}
-            for name in map(str.lower, names(align)):
-                columns[align.table.key, name] = table, former.get(name, name)
-        return columns
-
-    def _bound(
-        self,
-        queries: Mapping[str, str],
-        modes: Mapping[str, SchemaMode | None],
-        relations: Relations,
-        retyped: Mapping[Column, Column],
-    ) -> Mapping[str, frozenset[Column]]:
-        bound: dict[str, frozenset[Column]] = defaultdict(frozenset)
-        keys = [*readers_last(queries)] if retyped and SchemaMode.BINDING in modes.values() else []
-        for column, (table, name) in retyped.items():
-            reached = {table: frozenset({name})}
-            for key in keys:
-                outputs = retyped_columns(queries[key], relations, reached)
-                if outputs and modes[key] is SchemaMode.BINDING:
-                    bound[key] |= {column}
-                if outputs and key in self._passing_types:
-                    reached[key] = outputs
-        return bound
+    def swapped(self) -> Set[Column]:
+        """The columns of conversions that give their names to other columns, by the names that they get."""
+        return {
+            (align.table.key, swap.desired.key)
+            for align in self.plan.align_tables
+            for swap in align.of_type(SwapColumn)
+            if not swap.is_begun
+        }
 
 
 def _standing(
@@ -384,16 +451,6 @@ def _may_return(query: str, state: ViewState, columns: Relations) -> bool:
     return returned is None or {*shown} <= {*map(str.lower, returned)}
 
 
-def _united(
-    columns: Iterable[Mapping[str, frozenset[Column]]],
-) -> Mapping[str, frozenset[Column]]:
-    united: dict[str, frozenset[Column]] = defaultdict(frozenset)
-    for by_key in columns:
-        for key, more in by_key.items():
-            united[key] |= more
-    return united
-
-
 def _key_before(key: str, state: TableState | ViewState) -> str:
     """Return the key that a table or view has before a plan."""
     return state.former_name.key if state.former_name is not None else key
@@ -401,28 +458,6 @@ def _key_before(key: str, state: TableState | ViewState) -> str:
 
 def _keys(state: TableState | ViewState) -> Sequence[str]:
     return [column.key for column in state.columns]
-
-
-def _readers_of_swaps(
-    queries: Mapping[str, str],
-    modes: Mapping[str, SchemaMode | None],
-    relations: Relations,
-    swapped: Mapping[Column, Column],
-    kept: Mapping[str, frozenset[str]],
-) -> Mapping[str, frozenset[Column]]:
-    readers: dict[str, frozenset[Column]] = defaultdict(frozenset)
-    reads = {key: read_columns(queries[key], relations) for key in (readers_last(queries) if swapped else ())}
-    for column, (table, name) in swapped.items():
-        reached = {table: frozenset({name})}
-        for key, read in reads.items():
-            if read is None:
-                continue
-            side = Side(read, modes[key], kept=kept.get(key, frozenset()))
-            if any(side.names(other, there) or side.counts(other, there) for other, there in reached.items()):
-                readers[key] |= {column}
-            elif not read.spread.isdisjoint(reached):  # it evolves
-                reached[key] = frozenset({name})
-    return readers
 
 
 def _renames(plan: TablePlan) -> Iterator[RenameTable | RenameView]:
