@@ -6,7 +6,8 @@ known, as texts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -39,10 +40,12 @@ from delta_engine.models import (
     QualifiedName,
     Securable,
     Table,
+    View,
 )
 from delta_engine.models.parts import NOTHING
 from delta_engine.sql.function_bodies import called_by, called_functions
 from delta_engine.sql.policies import policy_function
+from delta_engine.sql.view_queries import read_functions
 from delta_engine.state.policy_states import policy_of
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 
@@ -174,8 +177,12 @@ def _protects(action: Action) -> bool:
     return is_set or (isinstance(action, ColumnAdd) and action.desired.mask is not None)
 
 
-def with_uses(plan: TablePlan, observed: CatalogState) -> TablePlan:
-    """Return a plan whose changes of functions, and drops of them, name what uses them."""
+def with_uses(plan: TablePlan, observed: CatalogState, views: Iterable[View] = ()) -> TablePlan:
+    """Return a plan whose changes of functions, and drops of them, name what uses them.
+
+    Args:
+        views: the declared ones.
+    """
     changed = {key for key, _ in _changed_functions(plan)}
     if not changed:
         return plan
@@ -188,7 +195,19 @@ def with_uses(plan: TablePlan, observed: CatalogState) -> TablePlan:
         for key in changed
     }
     calls = {key: (before.closure(key), after.closure(key)) for key in changed}
-    return TablePlan(tuple(_with_uses(change, uses, callers, calls) for change in plan.changes))
+    readers = _readers(plan, observed, views)
+    return TablePlan(tuple(_with_uses(change, uses, callers, calls, readers) for change in plan.changes))
+
+
+def _readers(plan: TablePlan, observed: CatalogState, views: Iterable[View]) -> Mapping[str, Sequence[str]]:
+    """Return the views that call each function after a plan."""
+    readers: dict[str, list[str]] = defaultdict(list)
+    dropped = {drop.name.key for drop in plan.of_kind(Drop, "view")}
+    shown = {key: state.query or "" for key, state in observed.views.items() if state.exists}
+    for key, query in sorted({**shown, **{view.key: view.query for view in views}}.items()):
+        for name in read_functions(query) if key not in dropped else ():
+            readers[name.key].append(f"view {key}")
+    return readers
 
 
 def _changed_functions(plan: TablePlan) -> Iterator[tuple[str, SecurableChange]]:
@@ -203,18 +222,20 @@ def _with_uses(
     uses: Mapping[str, tuple[FunctionUse, ...]],
     callers: Mapping[str, tuple[str, ...]],
     calls: Mapping[str, tuple[frozenset[str], frozenset[str]]],
+    readers: Mapping[str, Sequence[str]],
 ) -> SecurableChange:
     key = change.name.key
+    read_by = tuple(readers.get(key, ()))
     if change.name.kind != "function" or key not in uses:
         return change
     match change:
         case Drop():
             remaining = (str(use) for use in uses[key] if use.is_after)
-            return replace(change, used_by=(*remaining, *callers[key]))
+            return replace(change, used_by=(*remaining, *callers[key], *read_by))
         case Align():
             former, later = calls[key]
             actions = (
-                replace(action, uses=uses[key], left=former - later, gained=later - former)
+                replace(action, uses=uses[key], left=former - later, gained=later - former, read_by=read_by)
                 if isinstance(action, ReplaceFunction)
                 else action
                 for action in change.actions

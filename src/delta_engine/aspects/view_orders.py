@@ -5,8 +5,7 @@ The planner asks this module, which knows both sides. The compiler and the rules
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -44,7 +43,6 @@ from delta_engine.models import QualifiedName, SchemaMode, View
 from delta_engine.sql.view_queries import (
     Reads,
     read_columns,
-    read_functions,
     read_relations,
     with_columns,
     without_names,
@@ -256,35 +254,3 @@ class _Losses:
                 needs.get(table, ABSENT)
             )
         }
-
-
-def with_read_functions(plan: TablePlan, observed: CatalogState, views: Iterable[View]) -> TablePlan:
-    """Return a plan whose changed and dropped functions name the views that call them after the plan."""
-    if not any(change.name.kind == "function" for change in plan.changes):
-        return plan
-    readers: dict[str, list[str]] = defaultdict(list)
-    dropped = {drop.name.key for drop in plan.of_kind(Drop, "view")}
-    declared = {view.key: view.query for view in views}
-    shown = {key: state.query or "" for key, state in observed.views.items() if state.exists}
-    for key, query in sorted({**shown, **declared}.items()):
-        for name in read_functions(query) if key not in dropped else ():
-            readers[name.key].append(f"view {key}")
-    return replace(plan, changes=tuple(_with_readers(change, readers) for change in plan.changes))
-
-
-def _with_readers(change: SecurableChange, readers: Mapping[str, Sequence[str]]) -> SecurableChange:
-    from delta_engine.aspects.function_definition import ReplaceFunction
-
-    read_by = tuple(readers.get(change.name.key, ()))
-    if change.name.kind != "function" or not read_by:
-        return change
-    match change:
-        case Drop():
-            return replace(change, used_by=(*change.used_by, *read_by))
-        case Align():
-            actions = (
-                replace(action, read_by=read_by) if isinstance(action, ReplaceFunction) else action
-                for action in change.actions
-            )
-            return replace(change, actions=tuple(actions))
-    return change

@@ -23,7 +23,7 @@ from delta_engine.actions.policy import NO_POLICY, Ownership, Policy
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.governed_tables import with_uses
-from delta_engine.aspects.view_orders import with_read_functions, with_view_orders
+from delta_engine.aspects.view_orders import with_view_orders
 from delta_engine.backends.capabilities import DATABRICKS, Capabilities
 from delta_engine.compile.adopting import adoption
 from delta_engine.compile.keys import dropped_tables, with_referencing_keys
@@ -101,10 +101,9 @@ class TablePlanner:
             )
         )
         views = of_kind(View, models)
-        plan = with_uses(plan, state)
         shown = replace(state, views=with_recorded_queries(state.views, records))
         replaces = self.capabilities.session_catalog is not None
-        return with_view_orders(with_read_functions(plan, shown, views), views, shown, replaces=replaces)
+        return with_view_orders(with_uses(plan, shown, views), views, shown, replaces=replaces)
 
     def _tables(
         self,
