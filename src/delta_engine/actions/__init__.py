@@ -184,47 +184,49 @@ Place: TypeAlias = tuple[str, Turn]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """Where the statement that gives a view another query belongs.
+class Setting:
+    """A statement that gives a view a query, and where it belongs.
 
     Args:
-        precedes: the changes that wait for the view.
-        follows: the changes for which the view waits.
-        bridged: the keys of tables whose columns it has to read by position while they are renamed.
-        bridge: the query that does; empty if none is needed, or none can.
-        narrowed: the keys of tables of which it has to read no more columns than before, until its own query is set.
-        between: the former query that does, after columns get other names; empty if none is needed, or none can.
+        query: one that stands for a while; empty for the view's own one.
+        is_new: whether the view returns its new columns then.
+        precedes: the changes that wait for it.
+        follows: the changes for which it waits.
     """
 
+    query: str = ""
+    is_new: bool = True
     precedes: frozenset[Place] = frozenset()
     follows: frozenset[Place] = frozenset()
-    bridged: frozenset[str] = frozenset()
-    bridge: str = ""
-    narrowed: frozenset[str] = frozenset()
-    between: str = ""
 
-    @property
-    def queries_between(self) -> tuple[str, ...]:
-        """The queries that stand for a while before its own one, in their order."""
-        return tuple(query for query in (self.bridge, self.between) if query)
 
-    @property
-    def is_ahead(self) -> bool:
-        """Whether the bridge is the new query, and not the former one."""
-        return bool(self.bridge) and not self.between
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """Where the statements that give a view another query belong.
+
+    Args:
+        settings: in their order; the last one gives the view its own query.
+        unread: the keys of tables whose changes it does not survive, and that no other query can read meanwhile.
+        is_renamed: whether columns of these tables get other names.
+    """
+
+    settings: tuple[Setting, ...] = (Setting(),)
+    unread: frozenset[str] = frozenset()
+    is_renamed: bool = False
 
     def after_all_of(self, keys: Set[str], turn: Turn) -> Order:
         """Return the place of a view for which tables change all of their columns at once."""
-        divided = self.bridged | self.narrowed
-        places = {*self.precedes, *self.follows, *((key, turn) for key in divided)}
-        restored = {key for key, _ in places if key in keys}
+        precedes, follows = (
+            frozenset[Place]().union(*places)
+            for places in zip(*((step.precedes, step.follows) for step in self.settings), strict=True)
+        )
+        restored = keys & {*self.unread, *(key for key, _ in precedes | follows)}
+        if not restored:
+            return self
+        precedes = frozenset(place for place in precedes if place[0] not in restored)
+        after = {(key, turn) for key in restored}
         return Order(
-            precedes=frozenset(place for place in self.precedes if place[0] not in restored),
-            follows=self.follows | {(key, turn) for key in restored},
-            bridged=self.bridged - restored,
-            bridge="" if divided & restored else self.bridge,
-            narrowed=self.narrowed - restored,
-            between="" if divided & restored else self.between,
+            settings=(Setting(precedes=precedes, follows=follows | after),), unread=self.unread - restored
         )
 
 

@@ -5,10 +5,11 @@ The compiler divides and orders the statements of a plan by them, and the rules 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import chain
 from typing import Any, Final
 
-from delta_engine.actions import PHASE_ORDER, Align, Create, Order, Phase, TablePlan, Turn
+from delta_engine.actions import PHASE_ORDER, Align, Create, Phase, TablePlan, Turn
 
 
 def turn_of(phase: Phase | None) -> Turn:
@@ -30,25 +31,16 @@ TURNS: Final = (Turn.CREATE, Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS, Turn.DROP_CO
 """The changes of a table, in their order."""
 
 _RANKS: Final = {turn: rank for rank, turn in enumerate(TURNS)}
-_BRIDGE: Final = " bridge"
-_BETWEEN: Final = " between"
-_WHOLE: Final = " view"
-_OF_VIEWS: Final = (_BRIDGE, _BETWEEN, _WHOLE)
+_VIEW: Final = "view"
 
 
-def bridge_node(key: str) -> str:
-    """Return the name of the first change of a view that reads renamed columns by their position."""
-    return f"{key}{_BRIDGE}"
+def view_node(key: str, setting: int) -> str:
+    """Return the name of the change that gives a view one of its queries (`Order.settings`)."""
+    return f"{key} {_VIEW}{setting}"
 
 
-def between_node(key: str) -> str:
-    """Return the name of the change of a view that keeps its former query while a table gets other columns."""
-    return f"{key}{_BETWEEN}"
-
-
-def view_node(key: str) -> str:
-    """Return the name of the change of a view."""
-    return f"{key}{_WHOLE}"
+def _is_of_view(name: str) -> bool:
+    return name.rpartition(" ")[2].startswith(_VIEW)
 
 
 def view_changes(plan: TablePlan) -> list[Create[Any] | Align[Any]]:
@@ -63,8 +55,8 @@ def changed_tables(plan: TablePlan) -> list[Create[Any] | Align[Any]]:
 
 def linked(needs: Mapping[str, frozenset[str]]) -> Set[str]:
     """Return the parts of tables that wait for a view, or for which one waits."""
-    by_views = {part for name, needed in needs.items() if name.endswith(_OF_VIEWS) for part in needed}
-    waiting = {name for name, needed in needs.items() if any(part.endswith(_OF_VIEWS) for part in needed)}
+    by_views = {part for name, needed in needs.items() if _is_of_view(name) for part in needed}
+    waiting = {name for name, needed in needs.items() if any(map(_is_of_view, needed))}
     return by_views | waiting
 
 
@@ -95,59 +87,27 @@ def view_needs(plan: TablePlan) -> Mapping[str, frozenset[str]]:
         for turn in sorted(_turns_of(table), key=_RANKS.__getitem__):
             needs[node(table.name.key, turn)] = {earlier} if earlier else set()
             earlier = node(table.name.key, turn)
-    ends = {
-        change.name.key: (
-            bridge_node(change.name.key) if change.order.is_ahead else view_node(change.name.key),
-            view_node(change.name.key),
-        )
+    places = {
+        change.name.key: [
+            (view_node(change.name.key, number), setting)
+            for number, setting in enumerate(change.order.settings)
+        ]
         for change in changes
     }
-    for first, last in ends.values():
-        needs.setdefault(first, set())
-        needs.setdefault(last, set()).update({first} - {last})
-    _connect(needs, changes, ends)
+    for settings in places.values():
+        needs |= {
+            name: {name for name, _ in settings[number - 1 : number]}
+            for number, (name, _) in enumerate(settings)
+        }
+    for name, setting in chain.from_iterable(places.values()):
+        for key, turn in setting.precedes:
+            new = next((new for new, step in places.get(key, ()) if step.is_new), _node_of(key, turn))
+            if new in needs:
+                needs[new].add(name)
+        needs[name] |= {
+            places[key][-1][0] if key in places else _node_of(key, turn) for key, turn in setting.follows
+        }
     return {name: frozenset(needed & needs.keys() - {name}) for name, needed in needs.items()}
-
-
-def _connect(
-    needs: dict[str, set[str]],
-    changes: Iterable[Create[Any] | Align[Any]],
-    ends: Mapping[str, tuple[str, str]],
-) -> None:
-    def add(later: str, first: str) -> None:
-        if later in needs:
-            needs[later].add(first)
-
-    for change in changes:
-        first, last = ends[change.name.key]
-        for key, turn in change.order.precedes:
-            add(ends[key][0] if key in ends else _node_of(key, turn), first)
-        for key, turn in change.order.follows:
-            add(first, ends[key][1] if key in ends else _node_of(key, turn))
-        for key in change.order.bridged if first != last else ():
-            add(node(key, Turn.RENAME_COLUMNS), first)
-            add(last, node(key, Turn.RENAME_COLUMNS))
-            add(node(key, Turn.ADD_COLUMNS), last)
-            add(node(key, Turn.DROP_COLUMNS), last)
-        if change.order.between:
-            _connect_between(needs, change.name.key, change.order, add)
-
-
-def _connect_between(
-    needs: dict[str, set[str]], view: str, order: Order, add: Callable[[str, str], None]
-) -> None:
-    """Let the former query of a view stand between two changes of tables, and be by position before the first."""
-    bridge, between = bridge_node(view), between_node(view)
-    needs[between] = {bridge} if order.bridge else set()
-    needs[view_node(view)].add(between)
-    if order.bridge:
-        needs[bridge] = set()
-    for key in order.narrowed:
-        add(between, node(key, Turn.RENAME_COLUMNS))
-        add(node(key, Turn.ADD_COLUMNS), between)
-        add(node(key, Turn.DROP_COLUMNS), view_node(view))
-    for key in order.bridged:
-        add(node(key, Turn.RENAME_COLUMNS), bridge)
 
 
 def _node_of(key: str, turn: Turn) -> str:

@@ -18,6 +18,7 @@ from delta_engine.actions import (
     Keep,
     Order,
     SecurableChange,
+    Setting,
     TablePlan,
     Turn,
 )
@@ -32,10 +33,11 @@ from delta_engine.aspects.view_reach import (
     EXISTS,
     Column,
     Needs,
+    Reach,
     counts_columns,
     of_columns,
     of_types,
-    order_of,
+    reach_of,
     typed_columns,
 )
 from delta_engine.aspects.view_sides import Sides, readers_of
@@ -64,12 +66,18 @@ def with_view_orders(
         return plan
     sides = Sides(plan, views, observed)
     orders, broken = _Orders(sides), tuple(_Losses(sides).broken())
-    lost = {view.name.key for view in broken}  # no order helps them
+    lost = {view.name.key for view in broken}
     return replace(
         plan,
         changes=tuple(
-            _marked(orders.ordered(change), sides.after.get(change.name.key, ()), replaces)
-            if change.name.kind == "view" and change.name.key not in lost
+            _marked(
+                change
+                if change.name.key in lost
+                else orders.ordered(change),  # no order helps a view that breaks
+                sides.after.get(change.name.key, ()),
+                replaces,
+            )
+            if change.name.kind == "view"
             else change
             for change in plan.changes
         ),
@@ -107,47 +115,51 @@ class _Orders:
         key = change.name.key
         match change:
             case Create(View() as view):
-                return replace(change, order=self._order(None, view))
+                return replace(change, order=self._order(view))
             case Align() if any(
                 isinstance(action, AlterViewQuery | SetSchemaMode) for action in change.actions
             ):
-                return replace(change, order=self._order(key, self.sides.views[key]))
+                return replace(change, order=self._order(self.sides.views[key]))
             case Drop():
                 reads = [read_relations(query) or () for query in self.sides.possible.get(key, ())]
                 return replace(change, references=tuple(sorted({*chain(*reads)}, key=str)))
         return change
 
-    def _order(self, former: str | None, view: View) -> Order:
+    def _order(self, view: View) -> Order:
         desired = self.sides.needs_after(view)
         if desired is None:
             return self._opaque(view)
-        observed = [needs for _, needs in self.sides.needs_before(former)] if former is not None else []
-        if former is None or not self.sides.keeps_query(view):
-            order = order_of(observed, desired, self.sides.moved)
-        elif view.schema_mode is SchemaMode.EVOLUTION:  # then it follows what changes
-            return order_of(observed, of_types(desired), self.sides.moved)
-        else:
-            return order_of([*map(of_types, observed)], desired, self.sides.moved)
-        if former is None or not order.narrowed:
-            return replace(order, bridge=self._bridge(view.query, order.bridged, self.sides.names_after))
-        bridge = self._bridge(self.sides.queries[former], order.bridged, self.sides.before.__getitem__)
-        return replace(
-            order, bridge=bridge, between=self._between(bridge or self.sides.queries[former], order)
-        )
+        observed = [needs for _, needs in self.sides.needs_before(view.key)]
+        if self.sides.keeps_query(view):
+            if view.schema_mode is SchemaMode.EVOLUTION:  # then it follows what changes
+                desired = of_types(desired)
+            else:
+                observed = [*map(of_types, observed)]
+        reach = reach_of(observed, desired, self.sides.moved)
+        queries = [*self._queries_between(view, reach)]
+        if None in queries:
+            return Order(unread=reach.bridged | reach.narrowed, is_renamed=bool(reach.bridged))
+        return Order(settings=tuple(reach.settings([query for query in queries if query is not None])))
 
-    def _bridge(self, query: str, bridged: Set[str], names: Callable[[str], Sequence[str]]) -> str:
-        """Return the query that reads renamed columns by their position; empty if none is needed, or none does."""
-        text: str | None = query if bridged else ""
-        for key in sorted(bridged):
-            text = text and without_names(text, QualifiedName.of_key(key), names(key))
-        return text or ""
+    def _queries_between(self, view: View, reach: Reach) -> Iterator[str | None]:
+        """Yield the queries that stand while tables change: by position, then of former columns; None if none does."""
+        if not reach.narrowed:
+            if reach.bridged:
+                yield self._bridge(view.query, reach, self.sides.names_after)
+            return
+        query: str | None = self.sides.queries[view.key]
+        if reach.bridged:
+            query = self._bridge(query or "", reach, self.sides.before.__getitem__)
+            yield query
+        for key in sorted(reach.narrowed):
+            query = query and with_columns(query, QualifiedName.of_key(key), self.sides.names_after(key))
+        yield query
 
-    def _between(self, query: str, order: Order) -> str:
-        """Return the query that reads the columns that tables have between two changes; empty if none does."""
+    def _bridge(self, query: str, reach: Reach, names: Callable[[str], Sequence[str]]) -> str | None:
         text: str | None = query
-        for key in sorted(order.narrowed):
-            text = text and with_columns(text, QualifiedName.of_key(key), self.sides.names_after(key))
-        return text or ""
+        for key in sorted(reach.bridged):
+            text = text and without_names(text, QualifiedName.of_key(key), names(key))
+        return text
 
     def _opaque(self, view: View) -> Order:
         """Return the place of a view whose query sqlglot does not read: after what comes, before what goes."""
@@ -156,13 +168,14 @@ class _Orders:
         comes = (Turn.CREATE, Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS)
         readers = {reader.key for reader in readers_of({view.key}, self.sides.views.values())}
         created = self.sides.views.keys() - self.sides.queries.keys() - readers
-        return Order(
+        place = Setting(
             precedes=frozenset((key, Turn.DROP_COLUMNS) for key in keys),
             follows=frozenset(
                 [*((key, turn) for key in keys for turn in comes)]
                 + [(key, Turn.CREATE) for key in others if key in created and self._is_read(key)]
             ),
         )
+        return Order(settings=(place,))
 
     def _is_read(self, key: str) -> bool:
         return read_columns(self.sides.views[key].query, self.sides.after) is not None

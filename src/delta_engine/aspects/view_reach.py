@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Final, NamedTuple, TypeAlias
 
-from delta_engine.actions import Order, Place, Turn
+from delta_engine.actions import Place, Setting, Turn
 
 Fact: TypeAlias = tuple[str, str]
 """A column with its origin, by which one of the same name is another one; or, without a name, a fact of the whole."""
@@ -122,7 +122,42 @@ class Moved(NamedTuple):
         return max((place + 1 for place, state in enumerate(self.states) if not needed <= state), default=0)
 
 
-def order_of(observed: Sequence[Needs], desired: Needs, moved: Mapping[str, Moved]) -> Order:
+class Reach(NamedTuple):
+    """The changes of tables and views that a change of a view has to precede or to follow.
+
+    Args:
+        bridged: the keys of tables whose columns it has to read by position while they are renamed.
+        narrowed: the keys of tables of which it has to read no more columns than before, until its own query is set.
+    """
+
+    precedes: frozenset[Place]
+    follows: frozenset[Place]
+    bridged: frozenset[str]
+    narrowed: frozenset[str]
+
+    def settings(self, queries: Sequence[str]) -> Sequence[Setting]:
+        """Return the places of queries that stand for a while, and of the own one of the view."""
+        renames = frozenset((key, Turn.RENAME_COLUMNS) for key in self.bridged)
+        if not queries:
+            return [Setting(precedes=self.precedes, follows=self.follows)]
+        if not self.narrowed:
+            later = frozenset(
+                (key, turn) for key in self.bridged for turn in (Turn.ADD_COLUMNS, Turn.DROP_COLUMNS)
+            )
+            bridge = Setting(query=queries[0], precedes=self.precedes | renames, follows=self.follows)
+            return [bridge, Setting(precedes=later, follows=renames)]
+        renames_before, adds, drops = (
+            frozenset((key, turn) for key in self.narrowed)
+            for turn in (Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS, Turn.DROP_COLUMNS)
+        )
+        return [
+            *(Setting(query=query, is_new=False, precedes=renames) for query in queries[:-1]),
+            Setting(query=queries[-1], is_new=False, precedes=adds, follows=renames_before),
+            Setting(precedes=self.precedes | drops, follows=self.follows),
+        ]
+
+
+def reach_of(observed: Sequence[Needs], desired: Needs, moved: Mapping[str, Moved]) -> Reach:
     """Return where the change of a view belongs among the changes of what it reads.
 
     Args:
@@ -144,7 +179,7 @@ def order_of(observed: Sequence[Needs], desired: Needs, moved: Mapping[str, Move
         if Turn.ADD_COLUMNS in arrives:
             narrowed.add(key)
             follows.add((key, Turn.ADD_COLUMNS))
-    return Order(
+    return Reach(
         precedes=frozenset(precedes),
         follows=frozenset(follows),
         bridged=frozenset(bridged),

@@ -139,8 +139,9 @@ class Side:
         self, needs: dict[str, State], reads: Reads | None, returned: Set[str] | None, counted: Set[str]
     ) -> None:
         for key, names in reads.columns.items() if reads else ():
-            all_names = names if reads and key not in reads.spread else returned and names | returned
-            self._add_relation(needs, key, all_names, is_counted=key in counted)
+            is_spread = reads is not None and key in reads.spread
+            read = (None if returned is None else names | returned) if is_spread else names
+            self._add_relation(needs, key, read, is_counted=key in counted)
 
     def _add_relation(
         self, needs: dict[str, State], key: str, names: Set[str] | None, *, is_counted: bool

@@ -21,7 +21,7 @@ A step waits only for the steps that it depends on (docs/decisions/0019).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -37,6 +37,7 @@ from delta_engine.actions import (
     CreateTable,
     Drop,
     DropTable,
+    Setting,
     TablePlan,
     Turn,
 )
@@ -64,8 +65,6 @@ from delta_engine.aspects.tags import SetTableTags, UnsetTableTags
 from delta_engine.aspects.view_definition import AlterViewQuery, RenameView, SetSchemaMode
 from delta_engine.aspects.view_needs import (
     TURNS,
-    between_node,
-    bridge_node,
     linked,
     node,
     turn_of,
@@ -340,29 +339,24 @@ def _view_parts(change: Create[Any] | Align[Any], renderer: _Renderer) -> Mappin
     """Return the statements of a view: those of queries that stand while tables change, and the change."""
     name = change.name
     if isinstance(change, Create):
-        return {view_node(name.key): tuple(renderer.completed(change))}
-    order, renames = change.order, change.of_type(RenameView)
-    texts = {bridge_node(name.key): order.bridge, between_node(name.key): order.between}
-    parts: dict[str, Sequence[Action]] = {
-        part: [_with_query(action, text, order.is_ahead) for action in change.of_type(AlterViewQuery)]
-        for part, text in texts.items()
-        if text
-    }
-    first = next(iter(parts), view_node(name.key))
-    early: tuple[Action, ...] = renames
-    if order.is_ahead:  # then the bridge is the new query, which the view has in its new mode
+        return {view_node(name.key, 0): tuple(renderer.completed(change))}
+    settings, parts = change.order.settings, {}
+    early: tuple[Action, ...] = change.of_type(RenameView)
+    if settings[0].query and settings[0].is_new:  # it stands in the new mode of the view
         early += change.of_type(SetSchemaMode)
-    parts[view_node(name.key)] = [action for action in change.actions if action not in early]
-    return {
-        part: tuple(renderer.alignment(name, (*(early if part == first else ()), *actions)))
-        for part, actions in parts.items()
-    }
+    for number, setting in enumerate(settings):
+        actions = [action for action in change.actions if action not in early]
+        if setting.query:
+            actions = [_with_query(action, setting) for action in change.of_type(AlterViewQuery)]
+        together = (*(() if number else early), *actions)
+        parts[view_node(name.key, number)] = tuple(renderer.alignment(name, together))
+    return parts
 
 
-def _with_query(action: AlterViewQuery, query: str, is_new: bool) -> AlterViewQuery:
+def _with_query(action: AlterViewQuery, setting: Setting) -> AlterViewQuery:
     """Return a change of a view to a query that stands for a while, and returns its new or its former columns."""
-    desired = replace(action.desired, query=query)
-    if not is_new:
+    desired = replace(action.desired, query=setting.query)
+    if not setting.is_new:
         documented = {column.key: column for column in desired.columns}
         columns = (documented.get(column.key, bare_column(column)) for column in action.observed.columns)
         desired = replace(desired, columns=tuple(columns))

@@ -236,7 +236,8 @@ def attempted_by(
 
 def _attempts(model: Securable, change: SecurableChange, earlier: AnyRecord | None) -> Iterator[Kept[Any]]:
     if isinstance(model, View) and isinstance(change, Align):
-        yield from (keep(replace(model, query=query)) for query in change.order.queries_between)
+        between = (setting.query for setting in change.order.settings if setting.query)
+        yield from (keep(replace(model, query=query)) for query in between)
     if not isinstance(model, Table):
         yield keep(model)
         return

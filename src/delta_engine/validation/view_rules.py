@@ -144,11 +144,11 @@ class ViewsFindAnOrder:
             yield plan_refusal(changes[key], reason, fix)
         for change in changes.values():
             order = change.order
-            if (order.bridged and not order.bridge) or (order.narrowed and not order.between):
-                tables = ", ".join(sorted(order.bridged | order.narrowed))
+            if order.unread:
+                tables = ", ".join(sorted(order.unread))
                 reason = (
                     f"columns of {tables} get new names, and its query cannot read them by position"
-                    if order.bridged
+                    if order.is_renamed
                     else f"columns of {tables} are added, and its query needs a fixed number of columns"
                 )
                 fix = (

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from delta_engine.actions import Align, BrokenView, Order, TablePlan, Turn
+from delta_engine.actions import Align, BrokenView, Order, Setting, TablePlan, Turn
 from delta_engine.aspects.view_definition import AlterViewQuery
 from delta_engine.models import View, ViewColumn
 from delta_engine.state.view_states import view_state_of
@@ -48,13 +47,11 @@ MODEL_CASES: list[ModelCase] = [
 
 NAME = view().qualified_name
 READS = altered(view(), Order())
-FIRST = Order(
-    precedes=frozenset({("dev.silver.totals", Turn.QUERY)}),
-    follows=frozenset({("dev.silver.totals", Turn.QUERY)}),
-)
+TOTALS = frozenset({("dev.silver.totals", Turn.QUERY)})
+FIRST = Order(settings=(Setting(precedes=TOTALS, follows=TOTALS),))
 CIRCLE = TablePlan((altered(view(), FIRST), altered(view("totals"), Order())))
-BRIDGED = altered(view(), Order(bridged=frozenset({"dev.silver.orders"})))
-NARROWED = altered(view(), Order(narrowed=frozenset({"dev.silver.orders"})))
+BRIDGED = altered(view(), Order(unread=frozenset({"dev.silver.orders"}), is_renamed=True))
+NARROWED = altered(view(), Order(unread=frozenset({"dev.silver.orders"})))
 DOCUMENTED = view(columns=[ViewColumn("id", "The order")])
 
 PLAN_CASES: list[PlanCase] = [
@@ -102,12 +99,12 @@ PLAN_CASES: list[PlanCase] = [
     (
         view_rules.ViewsFindAnOrder(),
         TablePlan((BRIDGED,)),
-        TablePlan((replace(BRIDGED, order=replace(BRIDGED.order, bridge=QUERY)),)),
+        TablePlan((altered(view(), Order(settings=(Setting(query=QUERY), Setting()))),)),
     ),
     (
         view_rules.ViewsFindAnOrder(),
         TablePlan((NARROWED,)),
-        TablePlan((replace(NARROWED, order=replace(NARROWED.order, between=QUERY)),)),
+        TablePlan((altered(view(), Order(settings=(Setting(query=QUERY), Setting()))),)),
     ),
     (
         view_rules.NoUnallowedViewReplacements(),
