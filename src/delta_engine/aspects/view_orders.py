@@ -5,7 +5,7 @@ The planner asks this module, which knows both sides. The compiler and the rules
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -35,7 +35,7 @@ from delta_engine.aspects.view_reach import (
     Needs,
     Reach,
     counts_columns,
-    of_columns,
+    is_about_types,
     of_types,
     reach_of,
     typed_columns,
@@ -143,23 +143,18 @@ class _Orders:
 
     def _queries_between(self, view: View, reach: Reach) -> Iterator[str | None]:
         """Yield the queries that stand while tables change: by position, then of former columns; None if none does."""
-        if not reach.narrowed:
-            if reach.bridged:
-                yield self._bridge(view.query, reach, self.sides.names_after)
-            return
-        query: str | None = self.sides.queries[view.key]
+        query: str | None = self.sides.queries[view.key] if reach.narrowed else view.query
+        for key in sorted(reach.bridged):
+            former, new = self.sides.renamed(key).keys(), self.sides.renamed(key).values()
+            names = former if reach.narrowed else new
+            query = query and without_names(query, QualifiedName.of_key(key), [*names])
         if reach.bridged:
-            query = self._bridge(query or "", reach, self.sides.before.__getitem__)
             yield query
         for key in sorted(reach.narrowed):
-            query = query and with_columns(query, QualifiedName.of_key(key), self.sides.names_after(key))
-        yield query
-
-    def _bridge(self, query: str, reach: Reach, names: Callable[[str], Sequence[str]]) -> str | None:
-        text: str | None = query
-        for key in sorted(reach.bridged):
-            text = text and without_names(text, QualifiedName.of_key(key), names(key))
-        return text
+            names_after = [*self.sides.renamed(key).values()]
+            query = query and with_columns(query, QualifiedName.of_key(key), names_after)
+        if reach.narrowed:
+            yield query
 
     def _opaque(self, view: View) -> Order:
         """Return the place of a view whose query sqlglot does not read: after what comes, before what goes."""
@@ -218,14 +213,19 @@ class _Losses:
 
     def _lost_by(self, reads: Reads, needs: Needs, broken: partial[BrokenView]) -> Iterator[BrokenView]:
         """Yield what a query that stays reads and loses."""
-        lost = {key: self.sides.moved[key].lost(needed) for key, needed in of_columns(needs).items()}
         converted = {table for table, _ in self._converted(needs)}
-        lost = {key: facts for key, facts in lost.items() if facts and key not in converted}
-        for relation in sorted(lost.keys() & reads.columns or lost):
-            columns = {name for name, _ in lost[relation] if name}
+        lost = {
+            read: {fact for fact in self.sides.moved[read[0]].lost(facts) if not is_about_types(fact)}
+            for read, facts in needs.items()
+            if read[0] not in converted
+        }
+        lost = {read: facts for read, facts in lost.items() if facts}
+        direct = {(key, is_below) for key, is_below in lost if not is_below}
+        for relation, is_below in sorted(direct or lost):
+            facts = lost[relation, is_below]
+            columns = {name for name, _ in facts if name}
             is_by_star = bool(columns) and columns.isdisjoint(reads.columns.get(relation, ()))
-            is_gone = EXISTS in lost[relation]
-            yield broken(relation, () if is_gone else tuple(sorted(columns)), is_by_star=is_by_star)
+            yield broken(relation, () if EXISTS in facts else tuple(sorted(columns)), is_by_star=is_by_star)
         yield from self._renamed_in(reads.columns, broken)
 
     def _gone_from(self, view: View, broken: partial[BrokenView]) -> Iterator[BrokenView]:
@@ -259,11 +259,10 @@ class _Losses:
         return former if self.sides.keeps_query(view) else former & self._converted(after)
 
     def _converted(self, needs: Needs) -> Set[Column]:
-        return {
-            (table, name)
-            for table, name in self.sides.swapped
-            if counts_columns(needs.get(table, ABSENT))
-            or not {(self.sides.former((table, name))[1],) * 2, (name, "")}.isdisjoint(
-                needs.get(table, ABSENT)
-            )
-        }
+        converted = set[Column]()
+        for table, name in self.sides.swapped:
+            _, former = self.sides.former((table, name))
+            facts = needs.get((table, False), ABSENT) | needs.get((table, True), ABSENT)
+            if counts_columns(facts) or not facts.isdisjoint({(former, former), (name, "")}):
+                converted.add((table, name))
+        return converted

@@ -11,7 +11,7 @@ new column of that table, its former query names the columns that it reads until
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import Final, NamedTuple, TypeAlias
 
 from delta_engine.actions import Place, Setting, Turn
@@ -22,8 +22,8 @@ Fact: TypeAlias = tuple[str, str]
 State: TypeAlias = frozenset[Fact]
 """The facts of a table or a view at a moment of a plan; none while it is missing."""
 
-Needs: TypeAlias = Mapping[str, State]
-"""The facts that a query needs, by the key of the table or view."""
+Needs: TypeAlias = Mapping[tuple[str, bool], State]
+"""The facts that a query needs, by the key of the table or view, and whether it reads it only through other views."""
 
 Column: TypeAlias = tuple[str, str]
 """A column of a table: the key of the table, and its name in lower case."""
@@ -62,7 +62,9 @@ def is_about_types(fact: Fact) -> bool:
 def typed_columns(needs: Needs) -> Set[Column]:
     """Return the columns whose types a query needs."""
     return {
-        (table, name.removeprefix(_TYPE)) for table, facts in of_types(needs).items() for name, _ in facts
+        (table, name.removeprefix(_TYPE))
+        for (table, _), facts in of_types(needs).items()
+        for name, _ in facts
     }
 
 
@@ -74,11 +76,6 @@ def counts_columns(facts: State) -> bool:
 def of_types(needs: Needs) -> Needs:
     """Return what a query needs of the types of columns alone."""
     return {key: frozenset(filter(is_about_types, facts)) for key, facts in needs.items()}
-
-
-def of_columns(needs: Needs) -> Needs:
-    """Return what a query needs besides types of columns."""
-    return {key: frozenset(itertools.filterfalse(is_about_types, facts)) for key, facts in needs.items()}
 
 
 class Moved(NamedTuple):
@@ -137,24 +134,29 @@ class Reach(NamedTuple):
 
     def settings(self, queries: Sequence[str]) -> Sequence[Setting]:
         """Return the places of queries that stand for a while, and of the own one of the view."""
-        renames = frozenset((key, Turn.RENAME_COLUMNS) for key in self.bridged)
         if not queries:
             return [Setting(precedes=self.precedes, follows=self.follows)]
+        renames = _places(self.bridged, Turn.RENAME_COLUMNS)
         if not self.narrowed:
-            later = frozenset(
-                (key, turn) for key in self.bridged for turn in (Turn.ADD_COLUMNS, Turn.DROP_COLUMNS)
-            )
-            bridge = Setting(query=queries[0], precedes=self.precedes | renames, follows=self.follows)
-            return [bridge, Setting(precedes=later, follows=renames)]
-        renames_before, adds, drops = (
-            frozenset((key, turn) for key in self.narrowed)
-            for turn in (Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS, Turn.DROP_COLUMNS)
-        )
+            return [
+                Setting(query=queries[0], precedes=self.precedes | renames, follows=self.follows),
+                Setting(precedes=_places(self.bridged, Turn.ADD_COLUMNS, Turn.DROP_COLUMNS), follows=renames),
+            ]
+        *first, last = queries
         return [
-            *(Setting(query=query, is_new=False, precedes=renames) for query in queries[:-1]),
-            Setting(query=queries[-1], is_new=False, precedes=adds, follows=renames_before),
-            Setting(precedes=self.precedes | drops, follows=self.follows),
+            *(Setting(query=query, is_new=False, precedes=renames) for query in first),
+            Setting(
+                query=last,
+                is_new=False,
+                precedes=_places(self.narrowed, Turn.ADD_COLUMNS),
+                follows=_places(self.narrowed, Turn.RENAME_COLUMNS),
+            ),
+            Setting(precedes=self.precedes | _places(self.narrowed, Turn.DROP_COLUMNS), follows=self.follows),
         ]
+
+
+def _places(keys: Iterable[str], *turns: Turn) -> frozenset[Place]:
+    return frozenset((key, turn) for key in keys for turn in turns)
 
 
 def reach_of(observed: Sequence[Needs], desired: Needs, moved: Mapping[str, Moved]) -> Reach:
@@ -165,12 +167,12 @@ def reach_of(observed: Sequence[Needs], desired: Needs, moved: Mapping[str, Move
         desired: what its new query needs.
     """
     precedes, follows, bridged, narrowed = set[Place](), set[Place](), set[str](), set[str]()
-    for key, (turns, states) in moved.items():
+    for key, is_below in itertools.product(moved, (False, True)):
         change = moved[key]
-        end = min((change.end_of(needs.get(key, ABSENT)) for needs in observed), default=len(states))
-        start = change.start_of(desired.get(key, ABSENT))
-        leaves, arrives = turns[end - 1 : end], turns[start - 1 : start] if start else ()
-        if start < end or not {*leaves, *arrives} <= _BRIDGED:
+        end = min(change.end_of(needs.get((key, is_below), ABSENT)) for needs in (*observed, {}))
+        start = change.start_of(desired.get((key, is_below), ABSENT))
+        leaves, arrives = change.turns[end - 1 : end], change.turns[start - 1 : start] if start else ()
+        if start < end or is_below or not {*leaves, *arrives} <= _BRIDGED:
             precedes |= {(key, turn) for turn in leaves}
             follows |= {(key, turn) for turn in arrives}
             continue

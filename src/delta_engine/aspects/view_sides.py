@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from delta_engine.actions import (
     Align,
@@ -52,6 +52,8 @@ from delta_engine.state.view_states import ViewState
 
 Relations = Mapping[str, Sequence[str]]
 """The columns of tables and views in lower case, by key."""
+
+_Needed: TypeAlias = Iterator[tuple[tuple[str, bool], State]]
 
 NOTHING: Final[frozenset[str]] = frozenset()
 
@@ -105,21 +107,21 @@ class Side:
     Args:
         relations: the columns of tables and views.
         queries: those that each view may have.
-        modes: the schema modes of views.
-        retyped: the columns that get other types, under their names on this side, by those that they have in the end.
     """
 
     sides: Sides
     is_new: bool
     relations: Relations
     queries: Mapping[str, Sequence[str]]
-    modes: Mapping[str, SchemaMode | None]
-    retyped: Mapping[Column, Column]
 
     @cached_property
     def reads(self) -> Callable[[str], Reads | None]:
         """Return what a query reads; None if sqlglot does not read it."""
         return cache(lambda query: read_columns(query, self.relations))
+
+    def mode(self, key: str) -> SchemaMode | None:
+        """Return the schema mode of a view."""
+        return self.sides.modes(key)[self.is_new]
 
     def needs_of(self, key: str, query: str, returned: Set[str] | None, counted: Set[str]) -> Needs:
         """Return the facts that a query of a view needs, also those of types that the view has to keep.
@@ -128,41 +130,43 @@ class Side:
             returned: the columns that its stars return; None for all.
             counted: the keys of those of which it needs a certain number of columns.
         """
-        needs: dict[str, State] = defaultdict(frozenset)
-        self._add(needs, self.reads(query), returned, counted)
-        for (table, name), outputs in self._typed.items() if self.modes[key] is SchemaMode.BINDING else ():
+        needs: dict[tuple[str, bool], State] = defaultdict(frozenset)
+        for read, facts in self._needed(self.reads(query), returned, counted, is_below=False):
+            needs[read] |= facts
+        for (table, name), outputs in self._typed.items() if self.mode(key) is SchemaMode.BINDING else ():
             if retyped_columns(query, self.relations, outputs):
-                needs[table] |= {type_of(name, is_new=self.is_new)}
+                needs[table, True] |= {type_of(name, is_new=self.is_new)}
         return needs
 
-    def _add(
-        self, needs: dict[str, State], reads: Reads | None, returned: Set[str] | None, counted: Set[str]
-    ) -> None:
+    def _needed(
+        self, reads: Reads | None, returned: Set[str] | None, counted: Set[str], *, is_below: bool
+    ) -> _Needed:
         for key, names in reads.columns.items() if reads else ():
-            is_spread = reads is not None and key in reads.spread
-            read = (None if returned is None else names | returned) if is_spread else names
-            self._add_relation(needs, key, read, is_counted=key in counted)
+            if reads and key in reads.spread:
+                all_names = None if returned is None else names | returned
+                yield from self._needed_of(key, all_names, key in counted, is_below=is_below)
+            else:
+                yield from self._needed_of(key, names, key in counted, is_below=is_below)
 
-    def _add_relation(
-        self, needs: dict[str, State], key: str, names: Set[str] | None, *, is_counted: bool
-    ) -> None:
-        """Add what a query needs of a table or view, and below a view that evolves, or that is dropped."""
-        moved = self.sides.moved.get(key)
-        if moved is not None:
-            needs[key] |= moved.needed(-1 if self.is_new else 0, names, is_counted=is_counted)
+    def _needed_of(self, key: str, names: Set[str] | None, is_counted: bool, *, is_below: bool) -> _Needed:
+        """Yield the facts of a table or view, and those below a view that evolves, or that is dropped."""
+        if (moved := self.sides.moved.get(key)) is not None:
+            yield (key, is_below), moved.needed(-1 if self.is_new else 0, names, is_counted=is_counted)
         is_dropped = not self.is_new and key not in self.sides.queries_after
         for below in filter(None, map(self.reads, self.queries.get(key, ()))):
             if is_dropped:
-                self._add(needs, below, None, below.counted | (below.spread if is_counted else NOTHING))
+                counted = below.counted | (below.spread if is_counted else NOTHING)
+                yield from self._needed(below, None, counted, is_below=True)
             elif self.sides.evolves(key):
                 for spread in below.spread:
-                    self._add_relation(needs, spread, names, is_counted=is_counted)
+                    yield from self._needed_of(spread, names, is_counted, is_below=True)
 
     @cached_property
     def _typed(self) -> Mapping[Column, Mapping[str, frozenset[str]]]:
         """The columns of tables and views whose types change with each one that gets another type."""
         typed = {}
-        for column, (table, name) in self.retyped.items():
+        for column in self.sides.retyped:
+            table, name = column if self.is_new else self.sides.former(column)
             reached = typed[column] = {table: frozenset({name})}
             for key in filter(self.sides.passes_types, readers_last(self.queries)):
                 outputs = (retyped_columns(query, self.relations, reached) for query in self.queries[key])
@@ -249,33 +253,30 @@ class Sides:
         aligns: Iterable[Align[Any]] = self.plan.of_kind(Align, "view")
         return {align.name.key for align in aligns if align.of_type(AlterViewQuery)}
 
+    def modes(self, key: str) -> tuple[SchemaMode | None, SchemaMode | None]:
+        """Return the schema modes of a view, before the plan and after it."""
+        observed, view = self.state.views.get(key), self.views.get(key)
+        mode = None if observed is None else observed.schema_mode
+        return mode, (view and view.schema_mode) or mode
+
     def evolves(self, key: str) -> bool:
         """Whether a view evolves before the plan, or after it."""
-        return SchemaMode.EVOLUTION in (self._modes.get(key), self._modes_after.get(key))
+        return SchemaMode.EVOLUTION in self.modes(key)
 
     def passes_types(self, key: str) -> bool:
         """Whether a view takes over the types of what it reads, before the plan or after it."""
-        modes = (self._modes.get(key), self._modes_after.get(key))
-        return SchemaMode.TYPE_EVOLUTION in modes or self.evolves(key)
-
-    @cached_property
-    def _modes(self) -> Mapping[str, SchemaMode | None]:
-        return {key: state.schema_mode for key, state in self.state.views.items()}
-
-    @cached_property
-    def _modes_after(self) -> Mapping[str, SchemaMode | None]:
-        return {
-            **self._modes,
-            **{key: view.schema_mode or self._modes.get(key) for key, view in self.views.items()},
-        }
+        return SchemaMode.TYPE_EVOLUTION in self.modes(key) or self.evolves(key)
 
     @cached_property
     def moved(self) -> Mapping[str, Moved]:
         """The tables and views whose columns or types change, by key."""
         views = {*self.views, *self.state.views}
+        changed = {key for key in {*self.before, *self.after} if self.before.get(key) != self.after.get(key)}
+        changed |= self.queries_after.keys() - self.after.keys()
+        changed |= {key for key, _ in self.retyped | self.swapped} | {*self._renames}
         moved = {
             key: self._moved_view(key) if key in views else self._moved_table(key)
-            for key in sorted({*self.before, *self.after, *self.queries_after} - self.new_names.keys())
+            for key in sorted(changed - self.new_names.keys())
         }
         return {key: change for key, change in moved.items() if {*change.states} != {change.states[0]}}
 
@@ -318,7 +319,7 @@ class Sides:
         reads = self.new.reads(view.query)
         if reads is None:
             return None
-        is_exact = self._modes_after[view.key] is not SchemaMode.EVOLUTION or view.key in self._counted
+        is_exact = self.new.mode(view.key) is not SchemaMode.EVOLUTION or view.key in self._counted
         counted = reads.counted | (reads.spread if is_exact else NOTHING)
         return self.new.needs_of(view.key, view.query, None, counted)
 
@@ -337,15 +338,13 @@ class Sides:
     @cached_property
     def old(self) -> Side:
         """The tables and views before the plan."""
-        retyped = {column: self.former(column) for column in self.retyped}
-        return Side(self, False, self.before, self.possible, self._modes, retyped)
+        return Side(self, False, self.before, self.possible)
 
     @cached_property
     def new(self) -> Side:
         """The tables and views after the plan."""
         queries = {key: (query,) for key, query in self.queries_after.items()}
-        retyped = {column: column for column in self.retyped}
-        return Side(self, True, self.after, queries, self._modes_after, retyped)
+        return Side(self, True, self.after, queries)
 
     @cached_property
     def _counted(self) -> Set[str]:
@@ -366,10 +365,6 @@ class Sides:
         return bool(queries) and not (
             is_declared and any(not is_same_query(query, view.query) for query in queries)
         )
-
-    def names_after(self, key: str) -> Sequence[str]:
-        """Return the columns that a table has before a plan, under the names that they get."""
-        return [*self.renamed(key).values()]
 
     def renamed(self, key: str) -> Mapping[str, str]:
         """Return the columns that a table has before a plan, with the names that they get."""

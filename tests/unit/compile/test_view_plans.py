@@ -81,6 +81,28 @@ def test_a_view_changes_right_behind_the_new_name_of_its_table() -> None:
     assert [sql.split("`")[0].strip() for sql in statements] == ["ALTER TABLE", "ALTER VIEW", "ALTER TABLE"]
 
 
+def test_a_view_waits_for_a_new_column_of_a_table_that_gets_another_name() -> None:
+    former = QualifiedName("dev", "silver", "orders")
+    sales = Table("dev", "silver", "sales", [*ORDERS.columns, Column("day", "date")], renamed_from="orders")
+    desired = replace(MAILS, query="SELECT mail, day FROM dev.silver.sales")
+    state = replace(observed(MAILS), tables={sales.key: replace(state_of(ORDERS), former_name=former)})
+    statements = statements_of(TablePlanner().plan([sales, SHORT, desired], state))
+    assert [sql.split("`")[0].strip() for sql in statements] == ["ALTER TABLE", "ALTER TABLE", "ALTER VIEW"]
+
+
+def test_a_view_reads_no_renamed_column_by_position_that_it_also_reads_through_a_view_that_evolves() -> None:
+    spreads = View("dev", "silver", "z", "SELECT * FROM dev.silver.orders", schema_mode=SchemaMode.EVOLUTION)
+    query = "SELECT id, (SELECT max(z.{0}) FROM dev.silver.z AS z) AS m FROM dev.silver.orders WHERE {0} > ''"
+    former = replace(MAILS, query=query.format("mail"))
+    state = replace(
+        CatalogState(tables={ORDERS.key: state_of(ORDERS)}),
+        views={view.key: view_state_of(view) for view in (spreads, former)},
+    )
+    renamed = replace(SOLD, columns=SOLD.columns[:2], declared_at=None)
+    plan = TablePlanner().plan([renamed, spreads, replace(MAILS, query=query.format("address"))], state)
+    assert refusals_of_views(plan) == ["its change and those of dev.silver.orders wait for each other"]
+
+
 UNREAD = "SELECT id FROM dev.silver.orders QUALIFY WEIRD SYNTAX HERE"
 LEGACY = "SELECT * FROM dev.legacy.rates"
 
@@ -351,6 +373,14 @@ def test_a_star_loses_only_columns_that_the_view_returns(kept: str, is_refused: 
     plan = TablePlanner().plan([replace(ORDERS, columns=ORDERS.columns[:1]), star], observed(star))
     broken = refusals(plan, allow=(Allowance(DestructiveKind.DROP_COLUMN),))
     assert bool(broken) is is_refused, broken
+
+
+def test_a_star_that_evolves_still_needs_the_columns_that_its_query_names() -> None:
+    query = "SELECT * FROM dev.silver.orders WHERE mail > ''"
+    star = View("dev", "silver", "mails", query, [ViewColumn("id")], schema_mode=SchemaMode.EVOLUTION)
+    plan = TablePlanner().plan([replace(ORDERS, columns=ORDERS.columns[:1]), star], observed(star))
+    (reason,) = refusals_of_views(plan)
+    assert reason.startswith("it reads dev.silver.orders.mail, which the plan drops or renames")
 
 
 TEXT = replace(WIDE, columns=(Column("id", "string", using="CAST(id AS STRING)"), *WIDE.columns[1:]))
