@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from delta_engine.models import OPTIMIZATION_SETTINGS, Column, Table, View
+from delta_engine.models import OPTIMIZATION_SETTINGS, Column, ForeignKey, Table, View
 from delta_engine.models.nested_types import with_field, without_field
 from delta_engine.models.type_forms import to_data_type
 from delta_engine.models.types import StructField
@@ -21,7 +21,7 @@ from delta_engine.tools.importers.catalog import (
     with_column_renamed,
     with_keys,
     with_part,
-    without_key,
+    without_keys,
 )
 from delta_engine.tools.importers.queries import view_query
 from delta_engine.tools.importers.reading import Key, NotReadError, Reader
@@ -109,11 +109,14 @@ def _without_columns(table: Table, reader: Reader, _catalog: Catalog) -> Table:
     return table
 
 
-def _without_key(table: Table, reader: Reader, _catalog: Catalog) -> Table:
-    if_exists = bool(reader.take("if exists"))
-    table = without_key(table, reader.identifier(), if_exists=if_exists)
+def _without_constraint(table: Table, reader: Reader, _catalog: Catalog) -> Table:
+    if_exists = reader.take("if exists")
+    name = reader.identifier()
     reader.take("restrict", "cascade")
-    return table
+    rest = without_keys(table, lambda key: (key.name or "").lower() != name.lower())
+    if rest == table and not if_exists:
+        raise NotReadError(f"{table.qualified_name} has no constraint {name}")
+    return rest
 
 
 def _without_primary_key(table: Table, reader: Reader, _catalog: Catalog) -> Table:
@@ -125,8 +128,9 @@ def _without_primary_key(table: Table, reader: Reader, _catalog: Catalog) -> Tab
 def _without_foreign_key(table: Table, reader: Reader, _catalog: Catalog) -> Table:
     reader.take("if exists")
     names = [name.lower() for name in reader.names()]
-    keys = (key for key in table.foreign_keys if [name.lower() for name in key.columns] != names)
-    return replace(table, foreign_keys=tuple(keys))
+    return without_keys(
+        table, lambda key: not isinstance(key, ForeignKey) or [*map(str.lower, key.columns)] != names
+    )
 
 
 def _with_changed_columns(table: Table, reader: Reader, _catalog: Catalog) -> Table:
@@ -195,7 +199,7 @@ _ALTER_TABLE: Final[_Alterations] = {
     **dict.fromkeys(("drop columns", "drop column"), _without_columns),
     "drop primary key": _without_primary_key,
     "drop foreign key": _without_foreign_key,
-    "drop constraint": _without_key,
+    "drop constraint": _without_constraint,
     "drop row filter": lambda table, _reader, _: replace(table, row_filter=None),
     **dict.fromkeys(("alter column", "change column", "alter", "change"), _with_changed_columns),
     "rename column": _with_renamed_column,

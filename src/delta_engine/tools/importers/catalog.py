@@ -213,21 +213,15 @@ def with_keys(table: Table, keys: Iterable[Key], catalog: Catalog) -> Table:
     return table
 
 
-def without_key(table: Table, name: str, *, if_exists: bool) -> Table:
-    """Return a table without a key or a check."""
-
-    def is_other(key: Key | None) -> bool:
-        return key is None or (key.name or "").lower() != name.lower()
-
-    rest = replace(
+def without_keys(table: Table, is_kept: Callable[[Key], bool]) -> Table:
+    """Return a table with some of its keys and checks."""
+    primary_key = table.primary_key
+    return replace(
         table,
-        primary_key=table.primary_key if is_other(table.primary_key) else None,
-        foreign_keys=tuple(filter(is_other, table.foreign_keys)),
-        checks=tuple(filter(is_other, table.checks)),
+        primary_key=primary_key if primary_key and is_kept(primary_key) else None,
+        foreign_keys=tuple(filter(is_kept, table.foreign_keys)),
+        checks=tuple(filter(is_kept, table.checks)),
     )
-    if rest == table and not if_exists:
-        raise NotReadError(f"{table.qualified_name} has no constraint {name}")
-    return rest
 
 
 def place_in(table: Table, column: str) -> int:

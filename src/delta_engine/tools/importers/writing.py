@@ -17,8 +17,8 @@ from delta_engine.models import (
     Table,
     View,
     by_resource,
+    labelled,
     resource_key,
-    subject,
 )
 from delta_engine.orchestrate.import_folder import ModelFolder, Per, create_files, file_texts, query_file_of
 from delta_engine.orchestrate.importing import as_written
@@ -69,13 +69,13 @@ def importable(
         *PlanValidator().model_violations([*declared.values(), *models]),
         *OwnedTables(settings.owns).check(models),
     )
-    names = {str(subject(model.qualified_name)) for model in models}
-    own = [refusal for refusal in violations if _about(refusal) in names]
-    refused = {_about(refusal) for refusal in own}
+    names = {labelled(model.qualified_name) for model in models}
+    own = [refusal for refusal in violations if (refusal.table or refusal.securable) in names]
+    refused = {refusal.table or refusal.securable for refusal in own}
     taken = {
         resource_key(model.qualified_name): (model, kept)
         for model, kept in new
-        if str(subject(model.qualified_name)) not in refused
+        if labelled(model.qualified_name) not in refused
     }
     return Importable(
         models=_shortened(taken, declared),
@@ -87,10 +87,6 @@ def importable(
             if resource_key(model.qualified_name) in declared
         ),
     )
-
-
-def _about(refusal: RefusedError) -> str:
-    return str({"table": refusal.table, "securable": refusal.securable})
 
 
 def _says_something(model: Securable) -> bool:
