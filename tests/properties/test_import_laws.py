@@ -75,3 +75,4 @@ def test_a_contract_says_what_both_can_say(model: Table) -> None:
         model.partitioned_by,
     )
     assert table.primary_key == (replace(model.primary_key, rely=False) if model.primary_key else None)
+    assert table.checks == model.checks

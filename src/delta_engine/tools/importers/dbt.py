@@ -92,7 +92,7 @@ def read_manifest(text: str, file: str, catalog: Catalog) -> None:
     place = SourceLocation(file)
     try:
         manifest = msgspec.json.decode(text, type=_Manifest)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ConfigError(f"it is not a manifest of dbt: {_reason(error)}", location=place) from None
     version = _VERSION.search(str(manifest.metadata.get("dbt_schema_version")))
     if version is None:
@@ -129,11 +129,14 @@ def _reason(error: Exception) -> str:
 def _table(node: _Node, place: SourceLocation) -> Table:
     config = node.config or {}
     if not node.is_source and config.get("materialized") not in _TABLES:
-        raise ValueError(f"it is a {config.get('materialized')}, but the import reads only models of tables")
+        kind = f"is a {config['materialized']}" if config.get("materialized") else "names no materialization"
+        raise ValueError(f"it {kind}, but the import reads only models of tables")
     if not node.database or not node.schema:
         raise ValueError("it has no catalog or schema")
     constraints = [*_constraints(node)]
     keys = [own for own in constraints if own.type == "primary_key"]
+    if len(keys) > 1:
+        raise ValueError("it has two primary keys, but a table has one")
     is_keyed = any(own.type in ("primary_key", "foreign_key", "check") for own in constraints)
     required = {
         name.lower()

@@ -21,6 +21,7 @@ from delta_engine.sql.expressions import condition_problem
 from delta_engine.sql.text import quote_ident, sql_literal
 from delta_engine.telemetry.visible import counted
 from delta_engine.tools.importers.catalog import Catalog, Wanted
+from delta_engine.validation.rules import name_problem
 
 SUPPORTED: Final = "v3."
 PRIMARY_KEY_NAME: Final = "primaryKeyName"
@@ -337,7 +338,9 @@ class _Reader:
             self.other_rules += 1
             return
         name = rule.name or rule.id or f"{column or 'rows'}_valid"
-        yield CheckConstraint(_NAME_OF_CHECK.sub("_", name).strip("_").lower(), expression)
+        if name_problem(name):
+            name = _NAME_OF_CHECK.sub("_", name).strip("_").lower()
+        yield CheckConstraint(name, expression)
 
 
 def _expression(rule: Quality, column: str | None) -> str | None:

@@ -109,7 +109,13 @@ LEFT_OUT = {
     "a: it is a view, but the import reads only models of tables": node(
         "a", config={**ENFORCED, "materialized": "view"}
     ),
+    "a: it names no materialization, but the import reads only models of tables": node(
+        "a", config={"contract": {"enforced": True}}
+    ),
     "a: it has no catalog or schema": node("a", database=None),
+    "a: it has two primary keys": node(
+        "a", constraints=[{"type": "primary_key", "columns": [name]} for name in ("id", "other")]
+    ),
     "type 'number' cannot be used": node("a", columns={"id": {"name": "id", "data_type": "number"}}),
     "a foreign key is an expression": node(
         "a", constraints=[{"type": "foreign_key", "columns": ["id"], "expression": "REFERENCES b"}]
@@ -141,7 +147,17 @@ def test_other_versions_are_refused(version: int | str, message: str, tmp_path: 
     assert message in str(refusal)
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"a": 1}', "[1]", '{"metadata": {"dbt_schema_version": 5}}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        '{"a": 1}',
+        "[1]",
+        '{"metadata": {"dbt_schema_version": 5}}',
+        '{"nodes": {"a": ' + "[" * 100_000,
+    ],
+)
 def test_other_json_is_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "manifest.json"
     file.write_text(text)

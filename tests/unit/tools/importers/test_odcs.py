@@ -179,7 +179,10 @@ ROUND_TRIP = Table(
         ForeignKey(["customer"], "customers", ["id"], "to_customers"),
         ForeignKey(["id", "line"], "lines", ["a", "b"], "to_lines"),
     ],
-    checks=[CheckConstraint("positive", "amount > 0 OR code = ') IS NOT TRUE'")],
+    checks=[
+        CheckConstraint("positive", "amount > 0 OR code = ') IS NOT TRUE'"),
+        CheckConstraint("_Ähnlich-2", "amount < 9"),
+    ],
     partitioned_by=["day"],
     tags={"layer": "gold", "finance": ""},
 )
