@@ -6,7 +6,9 @@ The standard: https://bitol-io.github.io/open-data-contract-standard/.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -26,7 +28,7 @@ from delta_engine.validation.rules import name_problem
 SUPPORTED: Final = "v3."
 PRIMARY_KEY_NAME: Final = "primaryKeyName"
 CONSTRAINT_NAME: Final = "constraintName"
-COUNTED: Final = "SELECT COUNT(*) FROM ${table} WHERE "
+COUNTED: Final = "SELECT COUNT(*) FROM {object} WHERE "
 IS_VIOLATED: Final = " IS NOT TRUE"
 """What makes a query count the rows that a CHECK refuses, which NULL is not enough for."""
 
@@ -34,6 +36,9 @@ _COUNTING: Final = re.compile(
     r"\s*SELECT\s+COUNT\s*\(\s*(?:\*|1)\s*\)\s+FROM\s+\S+\s+WHERE\s+(?P<condition>.+?)\s*;?\s*",
     re.IGNORECASE | re.DOTALL,
 )
+_PROPERTY: Final = re.compile(r"`?\$?\{(?:property|column)\}`?")
+"""The column of a rule, as versions of the standard and its tools write it."""
+
 _INTEGERS: Final = {
     **{"i8": "tinyint", "i16": "smallint", "i32": "int", "i64": "bigint", "i128": "decimal(38,0)"},
     **{"u8": "smallint", "u16": "int", "u32": "bigint", "u64": "decimal(20,0)", "u128": "decimal(38,0)"},
@@ -324,29 +329,34 @@ class _Reader:
         return any(_is_none(rule) and (rule.metric or rule.rule) == "nullValues" for rule in rules)
 
     def _checks(self, item: Element) -> Iterator[CheckConstraint]:
-        for rule in item.quality or ():
-            yield from self._check(rule, None)
-        for column in item.properties or ():
-            for rule in column.quality or ():
-                yield from self._check(rule, column.stored_name)
+        """Yield the rules that are CHECKs; a name that an earlier one has gets a number."""
+        columns = [None, *(column.stored_name for column in item.properties or ())]
+        numbers = Counter[str]()
+        for column, element in zip(columns, [item, *(item.properties or ())], strict=True):
+            for check in (self._check(rule, column) for rule in element.quality or ()):
+                if check:
+                    numbers[check.name.lower()] += 1
+                    number = numbers[check.name.lower()]
+                    yield check if number == 1 else replace(check, name=f"{check.name}_{number}")
 
-    def _check(self, rule: Quality, column: str | None) -> Iterator[CheckConstraint]:
+    def _check(self, rule: Quality, column: str | None) -> CheckConstraint | None:
         if column and _is_none(rule) and (rule.metric or rule.rule) == "nullValues":
-            return
+            return None
         expression = _expression(rule, column) if _is_none(rule) else None
         if expression is None or condition_problem(expression):
             self.other_rules += 1
-            return
+            return None
         name = rule.name or rule.id or f"{column or 'rows'}_valid"
         if name_problem(name):
             name = _NAME_OF_CHECK.sub("_", name).strip("_").lower()
-        yield CheckConstraint(name, expression)
+        return CheckConstraint(name, expression)
 
 
 def _expression(rule: Quality, column: str | None) -> str | None:
     """Return the condition that every row meets if a rule holds; None if a CHECK cannot say that."""
     if rule.type == "sql":
-        query = rule.query.replace("${column}", quote_ident(column)) if column else rule.query
+        name = quote_ident(column) if column else ""
+        query = _PROPERTY.sub(lambda _: name, rule.query) if column else rule.query
         match = _COUNTING.fullmatch(query)
         if match is None:
             return None
@@ -373,7 +383,9 @@ def _is_none(rule: Quality) -> bool:
 
 def _whole_name(item: Element, place: tuple[str, str]) -> tuple[str, str, str]:
     parts = item.stored_name.split(".")
-    catalog, schema, name = (*place[: 3 - len(parts)], *parts)[:3]
+    if len(parts) > 3:
+        raise ValueError(f"{item.stored_name} has more than 3 parts")
+    catalog, schema, name = (*place[: 3 - len(parts)], *parts)
     return catalog, schema, name
 
 

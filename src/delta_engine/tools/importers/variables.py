@@ -25,6 +25,9 @@ _KEPT: Final = "\ua66e"
 
 _WRITTEN: Final = re.compile(rf"`{_KEPT}\$+(\{{[^}}`]*\}})`|{_KEPT}\$+(\{{)")
 _REFERENCE: Final = re.compile(r"\$\{([^{}]*)\}")
+_OF_CONTRACTS: Final = re.compile(r"\$\{(?!(?:object|property|table|column)\})([^{}]*)\}")
+"""Without what stands for the table and the column in quality rules of contracts."""
+
 _TEMPLATE: Final = re.compile(r"\{[{%#]")
 _PART: Final = re.compile(rf":\w+|{LITERAL}")
 _IDENTIFIER: Final = re.compile(
@@ -62,7 +65,8 @@ class Variables:
         def stand_in(match: re.Match[str]) -> str:
             return self._stand_in(match[1].strip(), _place(file, match))
 
-        rendered = _REFERENCE.sub(stand_in, text) if "${" in text else text
+        references = _REFERENCE if is_template else _OF_CONTRACTS
+        rendered = references.sub(stand_in, text) if "${" in text else text
         if not is_template:
             return rendered
         if _TEMPLATE.search(rendered):

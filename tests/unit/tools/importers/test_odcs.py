@@ -157,6 +157,33 @@ def test_quality_rules_that_are_checks(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("written", ["{property}", "${property}", "`{property}`", "${column}", "`a b`"])
+@pytest.mark.parametrize("table", ["{object}", "${object}", "${table}", "dev.shop.t"])
+def test_queries_of_rules_name_the_column_as_the_standard_has_it(
+    written: str, table: str, tmp_path: Path
+) -> None:
+    query = f"SELECT COUNT(*) FROM {table} WHERE {written} < 0 OR {written} > 9"
+    rule = f"{{name: small, type: sql, mustBe: 0, query: '{query}'}}"
+    column = f"{{name: a b, logicalType: integer, quality: [{rule}]}}"
+    (model,) = read(tmp_path, f"{HEAD}  - {{name: t, properties: [{column}]}}\n").models
+    assert isinstance(model, Table)
+    assert model.checks == (CheckConstraint("small", "(`a b` < 0 OR `a b` > 9) IS NOT TRUE"),)
+
+
+def test_rules_without_names_of_their_own_are_numbered(tmp_path: Path) -> None:
+    rules = "[{metric: invalidValues, mustBe: 0, arguments: {validValues: [1]}}, {type: sql, mustBe: 0, query: QUERY}]"
+    rules = rules.replace("QUERY", "'SELECT COUNT(*) FROM {object} WHERE {property} < 0'")
+    column = f"{{name: a, logicalType: integer, quality: {rules}}}"
+    (model,) = read(tmp_path, f"{HEAD}  - {{name: t, properties: [{column}]}}\n").models
+    assert isinstance(model, Table)
+    assert [check.name for check in model.checks] == ["a_valid", "a_valid_2"]
+
+
+def test_written_rules_name_the_table_as_the_standard_has_it() -> None:
+    text, _ = contract_text([ROUND_TRIP], {}, "dev", "1.0.0")
+    assert "query: SELECT COUNT(*) FROM {object} WHERE (amount < 9) IS NOT TRUE\n" in text
+
+
 ROUND_TRIP = Table(
     "dev",
     "shop",
@@ -223,6 +250,7 @@ REFUSED = {
     HEAD + "  - {name: t, properties: [{name: a": ":11: invalid YAML",
     HEAD + "  - {name: t, properties: [{name: a, physicalType: NUMBER(5)}]}": "Did you mean 'decimal(5)'?",
     HEAD + "  - {name: t, properties: [{name: a, logicalType: time}]}": "type 'time' cannot be used",
+    HEAD + "  - {name: a.b.c.d, properties: [{name: a, logicalType: date}]}": "a.b.c.d has more than 3 parts",
     HEAD + "  - {name: t, properties: [{logicalType: date}]}": "t: one of its parts has no name",
     HEAD
     + "  - {name: t, physicalType: topic}": "t is a topic, but the import reads only contracts of tables",
