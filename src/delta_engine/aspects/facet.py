@@ -145,6 +145,11 @@ class Facet(Generic[Model, State, Value]):
         """Whether the model differs from the default."""
         return self.declared(model) != self.absent
 
+    def is_declared_by_any(self, models: Sequence[Model]) -> bool:
+        """Whether one of the models differs from the default."""
+        values = [*map(self.declared, models)]
+        return values.count(self.absent) < len(values)
+
     def recorded_value(self, model: Model) -> Any:
         """Return the value that documents record of a model."""
         return self.form.encode((self.recorded or self.declared)(model))

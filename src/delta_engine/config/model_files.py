@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from delta_engine.aspects.facet import REQUIRED, Facet
+from delta_engine.aspects.facet import REQUIRED, Facet, Place
 from delta_engine.aspects.kind import Kind
 from delta_engine.config.model_text import COLUMN_FIELDS, FIELDS, LISTS, NAMES, Fields, alternatives
 from delta_engine.config.yaml_documents import Document, DocumentPath
@@ -97,11 +97,18 @@ _SHAPES: Final = {
     word: _shape(word.capitalize(), fields, _OWN_TYPES.get(word, {})) for word, fields in FIELDS.items()
 }
 
-_Keys = Mapping[str, Facet[Any, Any, Any]]
-_COLUMN_KEYS: Final[_Keys] = {field.key: field for field in COLUMN_FIELDS[2:]}
+_Read: TypeAlias = Callable[[Place, Any], Any]
+_Keys: TypeAlias = Mapping[str, tuple[str, _Read | None]]
+"""The arguments of models by the keys of files, each with what makes its value of the written one."""
+
+
+def _keys(fields: Iterable[Facet[Any, Any, Any]], without: Container[str] = ()) -> _Keys:
+    return {field.key: (field.attribute, field.form.read) for field in fields if field.key not in without}
+
+
+_COLUMN_KEYS: Final = _keys(COLUMN_FIELDS[2:])
 _KEYS: Final[Mapping[str, _Keys]] = {
-    word: {field.key: field for field in fields if field.key not in _OWN_TYPES.get(word, {})}
-    for word, fields in FIELDS.items()
+    word: _keys(fields, _OWN_TYPES.get(word, {})) for word, fields in FIELDS.items()
 }
 
 _NOT_MANAGED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -188,12 +195,9 @@ def _arguments(
     """Return a model's arguments from a document; omitted keys keep the model's defaults."""
     arguments = {}
     for key in written:
-        facet = keys.get(key)
-        if facet is not None:
-            value, read = getattr(converted, key), facet.form.read
-            arguments[facet.attribute] = (
-                value if read is None else read(_Place(document, (*path, key)), value)
-            )
+        if key in keys:
+            (attribute, read), value = keys[key], getattr(converted, key)
+            arguments[attribute] = value if read is None else read(_Place(document, (*path, key)), value)
     return arguments
 
 

@@ -125,7 +125,7 @@ def with_texts(model: SomeModel, *, names: TextChange, values: TextChange) -> So
     changed = _changed(fields_of(model), model, names, values)
     if isinstance(model, Table):
         columns = model.columns
-        if any(facet.is_declared(column) for facet in _FACETS_WITH_TEXTS for column in columns):
+        if any(facet.is_declared_by_any(columns) for facet in _FACETS_WITH_TEXTS):
             changes = ((column, _changed(_FACETS_WITH_TEXTS, column, names, values)) for column in columns)
             changed["columns"] = tuple(
                 replace(column, **texts) if texts else column for column, texts in changes

@@ -91,12 +91,12 @@ class Column:
         put(self, "comment", to_text(comment, "comment", name))
         put(self, "default", to_optional_text(default, "default", name))
         put(self, "generated_as", to_optional_text(generated_as, "generated_as", name))
-        put(self, "identity", to_optional(identity, Identity, "identity", name))
+        put(self, "identity", None if identity is None else to_optional(identity, Identity, "identity", name))
         put(self, "tags", to_texts("tags", tags) if tags else NOTHING)
-        put(self, "mask", to_optional(mask, ColumnMask, "mask", name))
+        put(self, "mask", None if mask is None else to_optional(mask, ColumnMask, "mask", name))
         put(self, "renamed_from", to_former_names(renamed_from, "renamed_from", name))
         put(self, "renamed_fields", to_former_field_names(renamed_fields, name))
-        put(self, "using", _to_using(using, name))
+        put(self, "using", None if using is None else _to_using(using, name))
         put(self, "declared_at", declared_at or calling_line())
 
     @property

@@ -13,10 +13,12 @@ from functools import lru_cache
 from typing import Generic, TypeAlias, TypeVar
 
 from delta_engine.models.types import (
+    ArrayType,
     AtomicType,
     CharacterType,
     DataType,
     DecimalType,
+    MapType,
     StructField,
     StructType,
     inside,
@@ -28,6 +30,8 @@ from delta_engine.models.types import (
 Path: TypeAlias = tuple[str, ...]
 
 _Side = TypeVar("_Side")
+
+_NESTED = (ArrayType, MapType, StructType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,9 +244,13 @@ def changed_at(whole: DataType, path: Path, change: Callable[[DataType], DataTyp
     )
 
 
-@lru_cache(maxsize=4096)
 def field_names(data_type: DataType) -> tuple[tuple[Path, str], ...]:
     """Return the names of all fields inside a type, each with the path to its struct."""
+    return _field_names(data_type) if isinstance(data_type, _NESTED) else ()
+
+
+@lru_cache(maxsize=4096)
+def _field_names(data_type: DataType) -> tuple[tuple[Path, str], ...]:
     names: list[tuple[Path, str]] = []
     for step, inner in inside(data_type):
         if isinstance(data_type, StructType):
@@ -262,13 +270,17 @@ def has_not_null_field(data_type: DataType) -> bool:
     )
 
 
-@lru_cache(maxsize=4096)
 def forgotten_clause(data_type: DataType) -> tuple[str, str] | None:
     """Return the (field, clause) of a nested NOT NULL or COMMENT that would be lost, or None.
 
     Delta refuses NOT NULL within arrays and maps (`DELTA_NESTED_NOT_NULL_CONSTRAINT`). Spark loses NOT NULL and
     comments of nested fields in a column that has CHAR or VARCHAR inside (measured on 4.1.1).
     """
+    return _forgotten_clause(data_type) if isinstance(data_type, _NESTED) else None
+
+
+@lru_cache(maxsize=4096)
+def _forgotten_clause(data_type: DataType) -> tuple[str, str] | None:
     has_lengths = _has_lengths(data_type)
     return _forgotten(data_type, not_null=has_lengths, comments=has_lengths)
 

@@ -303,8 +303,9 @@ def declared_features(model: Securable) -> Iterator[tuple[Feature, Column | str 
         if feature is not None and facet.is_declared(model):
             yield feature, None
     column_facets = _COLUMN_FACETS[type(model)]
-    for column in model.columns if column_facets else ():
-        for column_facet in column_facets:
+    declared = [facet for facet in column_facets if facet.is_declared_by_any(model.columns)]
+    for column in model.columns if declared else ():
+        for column_facet in declared:
             if column_facet.feature is not None and column_facet.is_declared(column):
                 yield column_facet.feature, column if isinstance(column, Column) else column.name
 

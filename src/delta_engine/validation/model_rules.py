@@ -33,7 +33,6 @@ from delta_engine.validation.rules import (
     model_refusal,
     name_problem,
     of_each,
-    of_each_column,
     unfit_key_columns,
 )
 
@@ -290,16 +289,18 @@ class KnownPropertiesFit:
 class KeepsNestedClauses:
     """NOT NULL and COMMENT on a field inside a column stand only where the platform keeps them."""
 
-    @of_each_column
-    def check(self, _model: Table, column: Column) -> Iterator[Problem]:
+    @of_each(Table)
+    def check(self, model: Table) -> Iterator[Problem]:
         """Refuse clauses that Delta refuses or Spark does not store."""
-        if forgotten := forgotten_clause(column.data_type):
-            field, clause = forgotten
-            yield Problem(
-                f"its field {field} cannot have {clause}: arrays and maps lose NOT NULL, and columns with char or "
-                "varchar inside lose NOT NULL and COMMENT",
-                f"Remove {clause} there.",
-            )
+        for column in model.columns:
+            if forgotten := forgotten_clause(column.data_type):
+                field, clause = forgotten
+                yield Problem(
+                    f"its field {field} cannot have {clause}: arrays and maps lose NOT NULL, and columns with char "
+                    "or varchar inside lose NOT NULL and COMMENT",
+                    f"Remove {clause} there.",
+                    column,
+                )
 
 
 class DeclaresOnlyWhatItManages:
