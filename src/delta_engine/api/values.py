@@ -93,9 +93,10 @@ class Plan:
 
     def as_markdown(self) -> str:
         """Return the summary that `delta-engine plan --markdown` prints, for a pull request."""
+        from delta_engine.tools.pull_requests.code_owners import owners_of
         from delta_engine.tools.pull_requests.markdown import planned_markdown
 
-        return planned_markdown(self.planned, self.environment, self.project_dir)
+        return planned_markdown(self.planned, self.environment, owners_of(self.actions, self.project_dir))
 
     def __bool__(self) -> bool:
         return bool(self.actions)

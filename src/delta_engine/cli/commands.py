@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.text import Text
 from typing_extensions import assert_never
 
-from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import Severity
 from delta_engine.cli.many_projects import out_file
 from delta_engine.cli.run_view import (
@@ -327,19 +326,18 @@ def _open_environment(context: Context, project: Project, options: Options) -> E
 
 def _show_no_changes(selection: ChangedProject, rendering: Rendering, out: Path | None) -> Ended:
     """Print an empty plan; what runs statements is not opened."""
-    environment, plan = selection.project.settings.environment, TablePlan()
+    environment, unchanged = selection.project.settings.environment, PlannedRun()
     if out is not None:
         print_note("no plan file was written, because there is nothing to plan")
     if rendering is Rendering.JSON:
-        unchanged = PlannedRun(plan=plan)
         typer.echo(plan_document(unchanged, environment=environment, changed_since=selection.changed))
     elif rendering is Rendering.MARKDOWN:
-        from delta_engine.tools.pull_requests.markdown import plan_markdown
+        from delta_engine.tools.pull_requests.markdown import planned_markdown
 
-        typer.echo(plan_markdown(plan, {}, environment=environment), nl=False)
+        typer.echo(planned_markdown(unchanged, environment), nl=False)
     else:
-        say(f"{environment}: {plan_summary(plan)}")
-    return Ended(plan_summary(plan), ExitCode.DONE)
+        say(f"{environment}: {plan_summary(unchanged.plan)}")
+    return Ended(plan_summary(unchanged.plan), ExitCode.DONE)
 
 
 def _shown(
@@ -373,9 +371,11 @@ def _print_planned(
         typer.echo(plan_document(planned, environment=environment, changed_since=options.changed))
         return
     if rendering is Rendering.MARKDOWN:
+        from delta_engine.tools.pull_requests.code_owners import owners_of
         from delta_engine.tools.pull_requests.markdown import planned_markdown
 
-        typer.echo(planned_markdown(planned, environment, project.settings.project_dir), nl=False)
+        owners = owners_of(planned.plan, project.settings.project_dir)
+        typer.echo(planned_markdown(planned, environment, owners), nl=False)
         return
     is_full = is_full or rendering is Rendering.SQL
     print_planned(planned, is_full=is_full)

@@ -19,9 +19,9 @@ from delta_engine.report.change_tree import Branch, change_lines
 from delta_engine.report.compact_plan import notable_branches
 from delta_engine.report.notebook_html import plan_html
 from delta_engine.report.plan_tree import plan_branches
-from delta_engine.tools.pull_requests.markdown import plan_markdown
 from tests.builders.models import catalog_of, orders
 from tests.builders.models import observed as state_of
+from tests.builders.shown_plans import plan_markdown
 
 NAME = QualifiedName("dev", "silver", "orders")
 STRING = parse_data_type("string")

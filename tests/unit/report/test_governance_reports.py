@@ -30,9 +30,9 @@ from delta_engine.report.plan_tree import plan_branches
 from delta_engine.report.run_report import RunEnd, RunReport, run_report
 from delta_engine.state.function_states import function_state_of
 from delta_engine.state.policy_states import policy_state_of
-from delta_engine.tools.pull_requests.markdown import plan_markdown
 from tests.builders.deployment import FACTS, NOON
 from tests.builders.models import orders
+from tests.builders.shown_plans import plan_markdown
 
 MASK = Function(
     "dev",

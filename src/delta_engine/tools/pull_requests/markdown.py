@@ -10,17 +10,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 from delta_engine.actions import SecurableChange, TablePlan
-from delta_engine.actions.policy import Consent
 from delta_engine.aspects.aspect import Sign
-from delta_engine.drift.drifted_resources import NO_UNDONE_DRIFT, UndoneDrift
+from delta_engine.drift.drifted_resources import UndoneDrift
 from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import RefusedError
-from delta_engine.models import QualifiedName, resource_key
+from delta_engine.models import resource_key
 from delta_engine.report.change_tree import Branch
 from delta_engine.report.plan_tree import NO_WAY_BACK, plan_branches, plan_summary
 from delta_engine.report.planned_actions import other_changes
@@ -29,7 +27,7 @@ from delta_engine.telemetry.context import command
 from delta_engine.telemetry.logs import redacted
 from delta_engine.telemetry.visible import counted, in_one_line, visible
 from delta_engine.tools.pull_requests.blocks import code_span, fenced, folded
-from delta_engine.tools.pull_requests.code_owners import owned, owners_of
+from delta_engine.tools.pull_requests.code_owners import owned
 from delta_engine.tools.pull_requests.impact import impact, in_words, is_destructive
 
 LONGEST: Final = 60_000
@@ -50,47 +48,15 @@ def marker(environment: str) -> str:
     return f"{_MARKER}<!-- {_UNMARKED.sub('_', environment)} -->"
 
 
-def planned_markdown(planned: PlannedRun, environment: str, project_dir: Path = Path()) -> str:
+def planned_markdown(
+    planned: PlannedRun, environment: str, owners: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> str:
     """Return a plan as Markdown for a pull request, with what speaks against it.
 
     Args:
-        project_dir: the folder from which models are named.
-    """
-    return plan_markdown(
-        planned.plan,
-        planned.compiled.sql_by_table(),
-        environment=environment,
-        refusals=planned.refusals,
-        undone=planned.undone,
-        warnings=planned.warnings,
-        consents=planned.consents,
-        entries=planned.consent_entries,
-        adopted=planned.adopted,
-        owners=owners_of(planned.plan, project_dir),
-    )
-
-
-def plan_markdown(
-    plan: TablePlan,
-    statements: Mapping[str, Sequence[str]],
-    *,
-    environment: str,
-    refusals: Sequence[RefusedError] = (),
-    undone: UndoneDrift = NO_UNDONE_DRIFT,
-    warnings: Sequence[str] = (),
-    consents: Sequence[Consent] = (),
-    entries: str = "",
-    adopted: Sequence[QualifiedName] = (),
-    owners: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> str:
-    """Return a plan with its statements by table as Markdown.
-
-    Args:
-        consents: the entries of `conf/consents.yml` that allow changes of the plan.
-        entries: those that would allow what is refused, as YAML.
-        adopted: the tables that exist and are not recorded yet.
         owners: the code owners of what the plan changes, with its names.
     """
+    plan, refusals, statements = planned.plan, planned.refusals, planned.compiled.sql_by_table()
     parts = [
         f"{marker(environment)}\n### Plan for {code_span(environment)}",
         f"**{plan_summary(plan, is_refused=bool(refusals))}**",
@@ -99,13 +65,15 @@ def plan_markdown(
     kept = [*(f"{name.kind} {name}" for name in plan.kept_others), *map(str, plan.kept_tables)]
     lists = (
         partial(_refused, refusals),
-        partial(_entries, entries if refusals else ""),
-        partial(_listed, "Allowed by consents.yml", [consent.note for consent in consents], "consent"),
-        partial(_listed, f"Adopts as found; {NO_WAY_BACK}", list(map(str, adopted)), "table"),
-        partial(_listed, "Notes", warnings, "note"),
+        partial(_entries, planned.consent_entries if refusals else ""),
+        partial(
+            _listed, "Allowed by consents.yml", [consent.note for consent in planned.consents], "consent"
+        ),
+        partial(_listed, f"Adopts as found; {NO_WAY_BACK}", list(map(str, planned.adopted)), "table"),
+        partial(_listed, "Notes", planned.warnings, "note"),
         partial(_listed, "Kept, though no longer declared", kept, "object"),
     )
-    sections = list(_sections(plan, statements, undone))
+    sections = list(_sections(plan, statements, planned.undone))
     room = LONGEST - _LONGEST_END - _length(parts)
     destructive = _length([section.changes for section in sections if section.is_destructive])
     room_for_lists = min(room // 2, max(room - destructive, room // 4))

@@ -34,8 +34,9 @@ from delta_engine.models import (
 )
 from delta_engine.state.function_states import function_state_of
 from delta_engine.tools.pull_requests.impact import impact, in_words
-from delta_engine.tools.pull_requests.markdown import LONGEST, plan_markdown
+from delta_engine.tools.pull_requests.markdown import LONGEST
 from tests.builders.models import ORDERS, orders
+from tests.builders.shown_plans import plan_markdown
 from tests.cases.golden_texts import assert_golden
 
 FUNCTION = Function("dev", "g", "mask", "string", "v", [Parameter("v", "string")])

@@ -12,8 +12,9 @@ from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.errors import UnsafePlanError
 from delta_engine.models import Column, QualifiedName, Schema, View
 from delta_engine.tools.pull_requests.blocks import code_span
-from delta_engine.tools.pull_requests.markdown import LONGEST, plan_markdown
+from delta_engine.tools.pull_requests.markdown import LONGEST
 from tests.builders.models import ORDERS, WORKED_MODEL, orders
+from tests.builders.shown_plans import plan_markdown
 from tests.cases.golden_texts import assert_golden
 
 PLAN = TablePlan(
