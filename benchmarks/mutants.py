@@ -44,7 +44,7 @@ _ORCHESTRATED: Final = (
         "observing",
     ),
     *("opening", "orchestrator", "past_runs", "planning", "recording", "former_tables", "reviewed_plans"),
-    *("runs", "undeclared_tables", "undoing"),
+    *("runs", "undeclared", "undoing"),
 )
 
 DECIDING: Final = (

@@ -32,7 +32,7 @@ from delta_engine.models import (
 )
 from delta_engine.models.constraints import resolved, tables_of_open_keys
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, OpenRun
-from delta_engine.orchestrate.undeclared_tables import read_catalog, undeclared_models
+from delta_engine.orchestrate.undeclared import undeclared_models
 from delta_engine.ownership.recorded_models import (
     under_new_names,
     with_models,
@@ -40,10 +40,10 @@ from delta_engine.ownership.recorded_models import (
     with_recorded_tags,
     without_done_renames,
 )
-from delta_engine.state.catalog_reader import readable_snapshot, with_tables_read
+from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot, with_tables_read
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.view_states import ABSENT_VIEW
-from delta_engine.telemetry.context import utc_now
+from delta_engine.telemetry.context import command, utc_now
 
 
 def observe(
@@ -70,7 +70,7 @@ def observe(
     models = without_done_renames(resolved(models), records)
     besides = without_done_renames(besides, records)
     retired = undeclared_models(environment, (*models, *besides), records, is_partial=is_partial)
-    basis = read_catalog(
+    basis = _read_catalog(
         environment.reader,
         with_recorded_grants((*models, *besides), records),
         with_recorded_grants(retired, records),
@@ -134,6 +134,64 @@ def _read_directly(environment: Environment, basis: Observation, models: Sequenc
     )
     unreadable = [refusal for refusal in basis.unreadable if (refusal.table or refusal.securable) not in read]
     return replace(basis, observed=observed, unreadable=tuple(unreadable))
+
+
+def _read_catalog(
+    reader: CatalogReader,
+    models: Sequence[Securable],
+    retired: Sequence[Securable],
+    *,
+    tolerates_unreadable: bool,
+) -> Observation:
+    """Read what is declared and what no longer is at once. The latter does not keep the former from being read.
+
+    Raises:
+        CatalogReadError, RefusalGroup: a catalog, or something declared that is not tolerated, cannot be read.
+    """
+    required = () if tolerates_unreadable else [labelled(model.qualified_name) for model in models]
+    retired = [replace(model, renamed_from=()) if isinstance(model, Table) else model for model in retired]
+    failed: Exception | None = None
+    if retired:
+        try:
+            observed, unreadable = readable_snapshot(reader, [*models, *retired], required=required)
+        except UNREADABLE as error:  # such as the catalog of an undeclared table that is gone
+            failed = error
+    if not retired or failed is not None:
+        observed, unreadable = readable_snapshot(reader, models, required=required)
+    names = {labelled(model.qualified_name) for model in retired}
+    warned = (
+        [failed]
+        if failed
+        else [refusal for refusal in unreadable if (refusal.table or refusal.securable) in names]
+    )
+    return Observation(
+        models=tuple(models),
+        retired=tuple(retired),
+        observed=observed,
+        unreadable=unreadable,
+        warnings=tuple(map(_unreadable, warned)),
+        has_undeclared=failed is None,
+    )
+
+
+def read_undeclared(
+    environment: Environment, undeclared: Sequence[Table]
+) -> tuple[CatalogState | None, tuple[str, ...]]:
+    """Return a snapshot of undeclared tables; why some are unreadable is only a warning."""
+    if not undeclared:
+        return None, ()
+    try:
+        reading = _read_catalog(environment.reader, (), undeclared, tolerates_unreadable=True)
+    except UNREADABLE as error:
+        return None, (_unreadable(error),)
+    return reading.observed, reading.warnings
+
+
+def _unreadable(error: Exception) -> str:
+    return (
+        f"recorded tables that are no longer declared cannot be read: {error} "
+        f"{command('state rm')} forgets them."
+    )
 
 
 def _compared(basis: Observation, declared: Sequence[Securable], policy: Policy) -> Observation:

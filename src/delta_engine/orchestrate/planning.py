@@ -42,7 +42,7 @@ from delta_engine.models.constraints import referenced_tables
 from delta_engine.orchestrate.judging import judged
 from delta_engine.orchestrate.observing import detected_drift, drift_detector, observe, with_statuses
 from delta_engine.orchestrate.runs import Environment
-from delta_engine.orchestrate.undeclared_tables import created_rows, undeclared_rows
+from delta_engine.orchestrate.undeclared import created_rows, undeclared_rows
 from delta_engine.ownership.recorded import is_of_table, undeclared
 from delta_engine.state.catalog_reader import (
     read_again,

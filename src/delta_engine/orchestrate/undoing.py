@@ -25,11 +25,10 @@ from delta_engine.models import (
 )
 from delta_engine.orchestrate.former_tables import FormerTable
 from delta_engine.orchestrate.judging import judged
-from delta_engine.orchestrate.observing import observe, with_statuses
+from delta_engine.orchestrate.observing import observe, read_undeclared, with_statuses
 from delta_engine.orchestrate.past_runs import PastRun, find_run
 from delta_engine.orchestrate.planning import draft_sync
 from delta_engine.orchestrate.runs import Environment
-from delta_engine.orchestrate.undeclared_tables import read_undeclared
 from delta_engine.ownership.recorded import AnyRecord, LastChange, is_of_table
 from delta_engine.ownership.recorded_models import with_recorded_grants
 from delta_engine.plan_files.document import Options

@@ -18,7 +18,7 @@ from delta_engine.models import Part, QualifiedName
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
-from delta_engine.orchestrate.undeclared_tables import removed_tables
+from delta_engine.orchestrate.undeclared import removed_tables
 from delta_engine.report.plan_text import tree_lines
 from delta_engine.state.audits import Audit
 from delta_engine.state.states import CatalogState

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from delta_engine.actions.policy import matches_any
 from delta_engine.deployment.document import DeploymentState
@@ -13,15 +12,12 @@ from delta_engine.models import (
     Securable,
     SecurableName,
     Table,
-    labelled,
     of_kind,
 )
-from delta_engine.orchestrate.runs import UNREADABLE, Environment
+from delta_engine.orchestrate.runs import Environment
 from delta_engine.ownership.recorded import AnyRecord, Recorded, table_record, undeclared
 from delta_engine.state.audits import NO_AUDIT, Audit
-from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot
 from delta_engine.state.states import CatalogState
-from delta_engine.telemetry.context import command
 
 
 def undeclared_rows(environment: Environment, basis: Observation) -> Mapping[SecurableName, int | None]:
@@ -82,16 +78,16 @@ def _is_retired(environment: Environment, model: Securable, *, is_partial: bool)
 
 
 def removed_tables(
-    state: DeploymentState, undeclared: Sequence[Table], observed: CatalogState
+    state: DeploymentState, tables: Sequence[Table], observed: CatalogState
 ) -> Iterator[QualifiedName]:
     """Yield the recorded tables that still exist, and still are the ones that were applied.
 
     Args:
-        undeclared: the models that were applied last to tables that are no longer declared.
+        tables: the models that were applied last to tables that are no longer declared.
         observed: a snapshot of the models' schemas.
     """
     listed = {name.key for name in observed.other_tables}
-    for table in undeclared:
+    for table in tables:
         name = table.qualified_name
         read = observed.tables.get(name.key)
         exists = read.exists if read is not None else name.key in listed
@@ -100,64 +96,6 @@ def removed_tables(
         # A part of a table, or another table under the name, was never the engine's to drop.
         if exists and table.manages is None and _is_same(recorded, audit):
             yield name
-
-
-def read_catalog(
-    reader: CatalogReader,
-    models: Sequence[Securable],
-    retired: Sequence[Securable],
-    *,
-    tolerates_unreadable: bool,
-) -> Observation:
-    """Read what is declared and what no longer is at once. The latter does not keep the former from being read.
-
-    Raises:
-        CatalogReadError, RefusalGroup: a catalog, or something declared that is not tolerated, cannot be read.
-    """
-    required = () if tolerates_unreadable else [labelled(model.qualified_name) for model in models]
-    retired = [replace(model, renamed_from=()) if isinstance(model, Table) else model for model in retired]
-    failed: Exception | None = None
-    if retired:
-        try:
-            observed, unreadable = readable_snapshot(reader, [*models, *retired], required=required)
-        except UNREADABLE as error:  # such as the catalog of an undeclared table that is gone
-            failed = error
-    if not retired or failed is not None:
-        observed, unreadable = readable_snapshot(reader, models, required=required)
-    names = {labelled(model.qualified_name) for model in retired}
-    warned = (
-        [failed]
-        if failed
-        else [refusal for refusal in unreadable if (refusal.table or refusal.securable) in names]
-    )
-    return Observation(
-        models=tuple(models),
-        retired=tuple(retired),
-        observed=observed,
-        unreadable=unreadable,
-        warnings=tuple(map(_unreadable, warned)),
-        has_undeclared=failed is None,
-    )
-
-
-def read_undeclared(
-    environment: Environment, undeclared: Sequence[Table]
-) -> tuple[CatalogState | None, tuple[str, ...]]:
-    """Return a snapshot of undeclared tables; why some are unreadable is only a warning."""
-    if not undeclared:
-        return None, ()
-    try:
-        reading = read_catalog(environment.reader, (), undeclared, tolerates_unreadable=True)
-    except UNREADABLE as error:
-        return None, (_unreadable(error),)
-    return reading.observed, reading.warnings
-
-
-def _unreadable(error: Exception) -> str:
-    return (
-        f"recorded tables that are no longer declared cannot be read: {error} "
-        f"{command('state rm')} forgets them."
-    )
 
 
 def _is_same(recorded: Recorded[Table] | None, audit: Audit) -> bool:
