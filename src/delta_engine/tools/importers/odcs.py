@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +24,7 @@ from delta_engine.sql.expressions import condition_problem
 from delta_engine.sql.text import quote_ident, sql_literal
 from delta_engine.telemetry.visible import counted
 from delta_engine.tools.importers.catalog import Catalog, Wanted
+from delta_engine.validation.governance_rules import TagsWithinLimits
 from delta_engine.validation.rules import name_problem
 
 SUPPORTED: Final = "v3."
@@ -156,6 +158,7 @@ def read_contract(text: str, file: str, wanted: Wanted, catalog: Catalog) -> Non
     reader = _Reader(document, contract, wanted)
     for number, item in enumerate(contract.schema or ()):
         reader.read(item, number, catalog)
+    catalog.notes += reader.notes
     if reader.other_rules:
         catalog.notes.append(
             f"left out, no CHECK of a row: {counted(reader.other_rules, 'quality rule')} of {file}"
@@ -196,6 +199,10 @@ class _Reader:
         self._contract = contract
         self._wanted = wanted
         self._place = self._find_place()
+        self._keys = {
+            self._reference(item): _primary_key(item) for item in contract.schema or () if item.name
+        }
+        self.notes: list[str] = []
         self.other_rules = 0
 
     def _find_place(self) -> tuple[str, str]:
@@ -235,13 +242,15 @@ class _Reader:
                 self._data_type(column),
                 not (column.required or column.primary_key or self._has_no_nulls(column)),
                 column.description or "",
-                tags=_tags(column.tags),
+                tags=self._tags(column.tags, item),
                 declared_at=self._document.location((*path, "properties", number)),
             )
             for number, column in enumerate(properties)
         ]
+        if item.stored_name.count(".") > 2:
+            raise ValueError(f"{item.stored_name} has more than 3 parts")
         catalog, schema, name = _whole_name(item, self._place)
-        keys = _ordered(properties, lambda column: (column.primary_key, column.primary_key_position))
+        keys = _primary_key(item)
         return Table(
             catalog,
             schema,
@@ -249,12 +258,12 @@ class _Reader:
             columns,
             item.description or "",
             primary_key=PrimaryKey(keys, _custom(item.custom_properties, PRIMARY_KEY_NAME)) if keys else None,
-            foreign_keys=[*self._foreign_keys(item)],
+            foreign_keys=[*filter(partial(self._is_foreign_key, item), self._foreign_keys(item))],
             checks=[*self._checks(item)] if self._wanted.with_checks else (),
             partitioned_by=_ordered(
                 properties, lambda column: (column.partitioned, column.partition_key_position)
             ),
-            tags=_tags(item.tags),
+            tags=self._tags(item.tags, item),
             declared_at=self._document.location(path),
         )
 
@@ -320,9 +329,31 @@ class _Reader:
                 for own in item.properties or ():
                     if column == (own.id if by_id else own.name):
                         column = own.stored_name
-                parts = _whole_name(item, self._place)
-                return ".".join(parts[2:] if parts[:2] == self._place else parts), column
+                return self._reference(item), column
         return table, column
+
+    def _reference(self, item: Element) -> str:
+        """Return the name by which foreign keys of the contract reference a table."""
+        parts = _whole_name(item, self._place)
+        return ".".join(parts[2:] if parts[:2] == self._place else parts)
+
+    def _is_foreign_key(self, item: Element, key: ForeignKey) -> bool:
+        """Whether a relationship is to a whole primary key, as far as the contract knows; note it if not."""
+        primary, own = self._keys.get(key.references), key.referenced_columns
+        if not primary or {*map(str.lower, primary)} == {*map(str.lower, own)}:
+            return True
+        self.notes.append(
+            f"left out, no whole primary key: the relationship of {item.name} to {key.references} ({', '.join(own)})"
+        )
+        return False
+
+    def _tags(self, tags: Sequence[str] | None, item: Element) -> dict[str, str]:
+        """Return the tags that Unity Catalog can have, and note the others, which contracts may use too."""
+        pairs = (tag.partition(":") for tag in tags or ())
+        values = {key.strip(): value.strip() for key, _, value in pairs}
+        refused = [key for key, value in values.items() if any(TagsWithinLimits().problems({key: value}))]
+        self.notes += [f"left out, no tag of Unity Catalog: {key!r} of {item.name}" for key in refused]
+        return {key: value for key, value in values.items() if key not in refused}
 
     def _has_no_nulls(self, column: Element) -> bool:
         rules = column.quality or () if self._wanted.with_checks else ()
@@ -383,21 +414,18 @@ def _is_none(rule: Quality) -> bool:
 
 def _whole_name(item: Element, place: tuple[str, str]) -> tuple[str, str, str]:
     parts = item.stored_name.split(".")
-    if len(parts) > 3:
-        raise ValueError(f"{item.stored_name} has more than 3 parts")
-    catalog, schema, name = (*place[: 3 - len(parts)], *parts)
+    catalog, schema, name = (*place[: 3 - len(parts)], *parts)[:3]
     return catalog, schema, name
+
+
+def _primary_key(item: Element) -> list[str]:
+    return _ordered(item.properties or [], lambda column: (column.primary_key, column.primary_key_position))
 
 
 def _ordered(properties: Sequence[Element], facts: Any) -> list[str]:
     """Return the columns for which a fact holds, by their positions."""
     chosen = [(facts(column)[1] or 0, column.stored_name) for column in properties if facts(column)[0]]
     return [name for _, name in sorted(chosen, key=lambda pair: pair[0])]
-
-
-def _tags(tags: Sequence[str] | None) -> dict[str, str]:
-    pairs = (tag.partition(":") for tag in tags or ())
-    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def _listed(value: str | list[str] | None) -> list[str]:

@@ -170,6 +170,35 @@ def test_queries_of_rules_name_the_column_as_the_standard_has_it(
     assert model.checks == (CheckConstraint("small", "(`a b` < 0 OR `a b` > 9) IS NOT TRUE"),)
 
 
+def test_tags_and_relationships_that_the_platform_cannot_have_are_left_out_alone(tmp_path: Path) -> None:
+    source = read(
+        tmp_path,
+        f"""{HEAD}\
+  - name: orders
+    tags: [master-data, gold]
+    properties:
+      - {{name: customer, logicalType: string, tags: ['a/b'], relationships: [{{to: customers.id}}]}}
+      - {{name: country, logicalType: string}}
+    relationships:
+      - {{from: [orders.customer, orders.country], to: [customers.id, customers.land]}}
+  - name: customers
+    properties:
+      - {{name: id, logicalType: string, primaryKey: true, primaryKeyPosition: 1}}
+      - {{name: land, logicalType: string, primaryKey: true, primaryKeyPosition: 2}}
+""",
+    )
+    orders = source.models[1]
+    assert isinstance(orders, Table)
+    assert ({**orders.tags}, {**orders.columns[0].tags}) == ({"gold": ""}, {})
+    assert orders.foreign_keys == (ForeignKey(["customer", "country"], "customers", ["id", "land"]),)
+    assert not source.refusals
+    assert sorted(source.notes) == [
+        "left out, no tag of Unity Catalog: 'a/b' of orders",
+        "left out, no tag of Unity Catalog: 'master-data' of orders",
+        "left out, no whole primary key: the relationship of orders to customers (id)",
+    ]
+
+
 def test_rules_without_names_of_their_own_are_numbered(tmp_path: Path) -> None:
     rules = "[{metric: invalidValues, mustBe: 0, arguments: {validValues: [1]}}, {type: sql, mustBe: 0, query: QUERY}]"
     rules = rules.replace("QUERY", "'SELECT COUNT(*) FROM {object} WHERE {property} < 0'")
