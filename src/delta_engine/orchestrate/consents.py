@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Final
 
 from delta_engine.actions.policy import Consent, DestructiveKind, NeededConsent, last_day
 from delta_engine.config.consents import REASON_TO_WRITE
@@ -135,13 +134,10 @@ def _is_used(consent: Consent, state: DeploymentState) -> bool:
     return consent_key(consent) in {(used.change, used.expires) for used in state.used_consents}
 
 
-_DROPS: Final = (DestructiveKind.DROP_TABLE, DestructiveKind.DROP_FUNCTION, DestructiveKind.DROP_POLICY)
-
-
 def _is_needless(consent: Consent, state: DeploymentState) -> bool:
     """Whether a deployment state shows that nothing is left to drop."""
     record = state.resources.get(resource_key(consent.securable))
-    if consent.kind in _DROPS:
+    if consent.kind.value == f"drop_{consent.securable.kind}":
         return record is None
     if not is_of_table(record) or record.status is not Status.HEALTHY:
         return False

@@ -10,6 +10,20 @@ from pathlib import Path
 import pytest
 import yaml
 
+from delta_engine.actions.policy import Consent, DestructiveKind
+from delta_engine.errors import SourceLocation
+from delta_engine.models import (
+    FunctionName,
+    PolicyName,
+    PolicyScope,
+    QualifiedName,
+    SecurableName,
+    ViewName,
+    resource_key,
+)
+from delta_engine.orchestrate.consents import _is_needless
+from delta_engine.ownership.recorded import Recorded
+from tests.builders.deployment import deployment_state
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.catalog_project import CONFIG, CatalogProject
 from tests.projects.commandline import CommandLine, Result
@@ -282,3 +296,29 @@ def test_an_environment_that_never_had_the_column_does_not_keep_an_entry_alive(
     assert "applied in" not in run("validate").stderr
     assert run("sync --yes").code == 0
     assert json.loads(run("state show --json").stdout).get("used_consents", []) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (DestructiveKind.DROP_TABLE, QualifiedName("dev", "silver", "orders")),
+        (DestructiveKind.DROP_FUNCTION, FunctionName("dev", "gov", "mask")),
+        (DestructiveKind.DROP_POLICY, PolicyName(PolicyScope("schema", "dev.silver"), "mask_pii")),
+        (DestructiveKind.DROP_VIEW, ViewName("dev", "gold", "income")),
+    ],
+)
+def test_nothing_is_left_to_drop_where_nothing_is_recorded(
+    kind: DestructiveKind, name: SecurableName
+) -> None:
+    location = SourceLocation("conf/consents.yml", 2)
+    consent = Consent(
+        kind=kind,
+        securable=name,
+        reason="r",
+        expires=date(2999, 1, 1),
+        environments=("dev",),
+        location=location,
+    )
+    assert _is_needless(consent, deployment_state())
+    kept = deployment_state().with_resources({resource_key(name): Recorded(name)})
+    assert not _is_needless(consent, kept)
