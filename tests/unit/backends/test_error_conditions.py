@@ -120,6 +120,13 @@ def test_conditions_are_read_from_the_text(request: pytest.FixtureRequest) -> No
     assert_golden_lines(conditions, Path(__file__).parent / "conditions.txt", request)
 
 
+def test_a_condition_that_came_as_data_wins_over_an_http_status_in_the_message() -> None:
+    words = "the storage answered: HTTP 403: no"
+    assert statement_error(words, sql="S", condition="INTERNAL_ERROR").error_class == "INTERNAL_ERROR"
+    assert statement_error(words, sql="S", code="BAD_REQUEST").error_class == "BAD_REQUEST"
+    assert statement_error(words, sql="S").error_class == "PERMISSION_DENIED"
+
+
 def test_the_form_of_the_service_stands_first_and_not_in_the_words_of_users() -> None:
     words = "tag '[x ErrorClass=TABLE_DOES_NOT_EXIST]' is not yours"
     denied = statement_error(f"(a.b.UnauthorizedAccessException) PERMISSION_DENIED: {words}", sql="S")
