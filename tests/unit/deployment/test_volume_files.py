@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+from datetime import datetime, timezone
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, NoReturn, cast
 
 import pytest
-from databricks.sdk.errors import PermissionDenied, TemporarilyUnavailable
+from databricks.sdk.errors import AlreadyExists, PermissionDenied, TemporarilyUnavailable
 from databricks.sdk.errors.base import DatabricksError
 
-from delta_engine.deployment.errors import StoreError, UnansweredError, UncertainWriteError
+from delta_engine.deployment.errors import ConflictError, StoreError, UnansweredError, UncertainWriteError
+from delta_engine.deployment.stored import StoredFile
 from delta_engine.deployment.stores.volume_files import VolumeFiles, open_volume_files
 from delta_engine.errors import MissingDependencyError
 
@@ -59,6 +62,7 @@ def test_a_client_that_cannot_be_created_is_told_with_the_sdks_version(
         (TemporarilyUnavailable("later"), UnansweredError, UncertainWriteError),
         (DatabricksError("a gateway's 502"), StoreError, UncertainWriteError),
         (PermissionDenied("no"), StoreError, StoreError),
+        (AlreadyExists("no"), ConflictError, ConflictError),
     ],
 )
 def test_an_answer_that_says_nothing_is_no_refusal(
@@ -67,10 +71,33 @@ def test_an_answer_that_says_nothing_is_no_refusal(
     def fail(*_: object, **__: object) -> NoReturn:
         raise error
 
-    api = SimpleNamespace(download=fail, upload=fail)
+    api = SimpleNamespace(
+        download=fail,
+        upload=fail,
+        delete=fail,
+        delete_directory=fail,
+        list_directory_contents=lambda _path: (),
+    )
     files = VolumeFiles(cast("WorkspaceClient", SimpleNamespace(files=api)), ROOT)
     with pytest.raises(StoreError) as read:
         files.read("d")
-    with pytest.raises(StoreError) as written:
-        files.upload("d", b"", overwrite=False)
-    assert (read.type, written.type) == (of_a_read, of_a_write)
+    assert read.type is of_a_read
+    for write in (
+        partial(files.upload, "d", b"", overwrite=False),
+        partial(files.delete, "d"),
+        partial(files.delete_folder, "d"),
+    ):
+        with pytest.raises(StoreError) as written:
+            write()
+        assert written.type is of_a_write
+
+
+def test_files_are_listed_with_their_times_and_sizes() -> None:
+    entry = SimpleNamespace(
+        path=f"{ROOT}/d/x", is_directory=False, file_size=3, last_modified=1_767_225_600_000
+    )
+    api = SimpleNamespace(list_directory_contents=lambda _path: (entry,))
+    files = VolumeFiles(cast("WorkspaceClient", SimpleNamespace(files=api)), ROOT)
+    assert files.list("d") == [
+        StoredFile(name="d/x", size=3, modified_at=datetime(2026, 1, 1, tzinfo=timezone.utc))
+    ]
