@@ -28,7 +28,7 @@ from delta_engine.models import (
     of_kind,
     resource_key,
 )
-from delta_engine.ownership.recorded import Recorded
+from delta_engine.ownership.recorded import AnyRecord, Recorded
 from delta_engine.state.states import CatalogState, SecurableState
 
 if TYPE_CHECKING:
@@ -67,6 +67,11 @@ class Observation:
     unreadable: tuple[RefusedError, ...] = ()
     warnings: tuple[str, ...] = ()
     has_undeclared: bool = True
+
+    @property
+    def resources(self) -> Mapping[str, AnyRecord]:
+        """All records of the deployment state, by key; those of others than `records` have no model."""
+        return self.state.resources if self.state is not None else {}
 
     @property
     def tables(self) -> tuple[Table, ...]:

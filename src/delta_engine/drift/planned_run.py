@@ -12,7 +12,6 @@ from delta_engine.aspects.restores import RestoreTable
 from delta_engine.compile.compiled_plan import CompiledPlan
 from delta_engine.compile.planner import TablePlanner, while_renaming
 from delta_engine.compile.restoring import before_restores, with_restores, with_returns
-from delta_engine.deployment.document import records_of
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drifted_resources import ComparedResource, UndoneDrift, UnmanagedPart
 from delta_engine.drift.handling import is_replaced
@@ -170,8 +169,7 @@ class PlannedRun:
         return tuple(
             name
             for name, table in tables
-            if table.exists
-            and is_unrecorded(table_record(records_of(basis.state), table.former_name or name))
+            if table.exists and is_unrecorded(table_record(basis.resources, table.former_name or name))
         )
 
     @property

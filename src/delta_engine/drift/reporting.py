@@ -9,7 +9,6 @@ from typing import TypeAlias
 from delta_engine import aspects
 from delta_engine.aspects import Difference
 from delta_engine.aspects.comparison import Comparison
-from delta_engine.deployment.document import records_of
 from delta_engine.drift.absences import hidden_notes
 from delta_engine.drift.comparison import listed_parts
 from delta_engine.drift.drift_report import (
@@ -83,7 +82,7 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         policy_notes=tuple(_policy_notes(facts)),
         pending=tuple(_pending_resources(facts, planned)),
         left_alone=tuple(_unmanaged_parts(facts)),
-        unfinished=tuple(key for key, record in sorted(records_of(state).items()) if record.is_half_done),
+        unfinished=tuple(key for key, record in sorted(facts.basis.resources.items()) if record.is_half_done),
         recommendations=tuple(recommendations(facts, existing, schemas, gone, unmanaged, syncs)),
         notes=(*facts.notes, *hidden_notes([*schemas, *gone]), *_notes(facts)),
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance, DestructiveKind, last_day, matches_any
 from delta_engine.aspects.protection import HISTORY_HIDDEN, is_protected
-from delta_engine.deployment.document import DeploymentState, records_of
+from delta_engine.deployment.document import DeploymentState
 from delta_engine.drift.absences import may_be_hidden
 from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.drift_report import DriftReport
@@ -98,7 +98,7 @@ def _facts(
     managed = {
         *map(resource_key, environment.own_tables),
         *(resource_key(model.qualified_name) for model in basis.models),
-        *declared_by(records_of(basis.state)),
+        *declared_by(basis.resources),
     }
     return DriftFacts(
         environment=environment.name,

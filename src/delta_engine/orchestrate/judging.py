@@ -8,7 +8,6 @@ from datetime import datetime
 
 from delta_engine.actions.policy import Consent, NeededConsent, Policy, last_day
 from delta_engine.aspects.governed_tables import GovernedPlan
-from delta_engine.deployment.document import records_of
 from delta_engine.drift.drifted_resources import DriftRefusal
 from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import RefusedError
@@ -84,7 +83,7 @@ def _with_verdict(environment: Environment, draft: PlannedRun) -> PlannedRun:
 
 
 def _names(planned: PlannedRun) -> ProjectNames:
-    recorded = tuple(record.name for record in records_of(planned.basis.state).values())
+    recorded = tuple(record.name for record in planned.basis.resources.values())
     return ProjectNames(planned.intent.models, recorded, planned.basis.is_partial)
 
 

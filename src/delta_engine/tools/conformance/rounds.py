@@ -13,7 +13,6 @@ from delta_engine.actions.policy import Allowance, ColumnOrder, DestructiveKind,
 from delta_engine.backends.error_conditions import is_forbidden
 from delta_engine.compile.compiled_plan import CompiledPlan, Operation, Step
 from delta_engine.compile.planner import TablePlanner
-from delta_engine.deployment.document import records_of
 from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.errors import CatalogReadError, RefusedError, StatementError, raise_all
 from delta_engine.execute.action_runner import ActionRunner
@@ -356,7 +355,7 @@ def _differences(walk: Walk, again: PlannedRun, left: CatalogState) -> Iterator[
     lines = [f"{name.table} is still there" for name in walk.removed if left.table(name).exists]
     lines += chain.from_iterable(map(_remaining_changes, walk.own(again.compiled)))
     yield from lines
-    resources = records_of(again.basis.state)
+    resources = again.basis.resources
     for name in () if lines else walk.group.names:
         resource = resources.get(resource_key(name))
         if resource is not None and resource.status is not Status.HEALTHY:
