@@ -129,13 +129,17 @@ class Contexts:
         self._records = [line for line in newest.values() if (work.copy / line["file"]).exists()]
 
     def tests(self, mutation: Mutation) -> list[str]:
-        """Return the tests that run a mutated statement, the quickest first, for as long as a mutant may take."""
+        """Return the tests that run a mutated statement, the quickest first, for as long as a mutant may take.
+
+        A statement that no test runs may run at the import: all tests that run its module are asked then.
+        """
+        return self._quickest(mutation.path, mutation.lines) or self._quickest(mutation.path, ())
+
+    def _quickest(self, path: str, lines: Sequence[str]) -> list[str]:
         quickest: list[tuple[float, str]] = []
         for record in self._records:
-            places = record["modules"].get(mutation.path, {})
-            masks = (
-                (places.get(place, "0") for place in mutation.lines) if mutation.lines else places.values()
-            )
+            places = record["modules"].get(path, {})
+            masks = (places.get(place, "0") for place in lines) if lines else places.values()
             bits = 0
             for mask in masks:
                 bits |= int(mask, 16)

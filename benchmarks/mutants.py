@@ -55,8 +55,11 @@ DECIDING: Final = (
 )
 """Where state, order, retries, locks, ownership and consent are decided."""
 
-TESTS: Final = ("tests/unit", "tests/properties", "tests/fakes")
-"""The tests that run in the process of pytest itself."""
+TESTS: Final = (
+    *("tests/unit", "tests/properties", "tests/fakes", "tests/servers"),
+    *("tests/faults/test_file_lock.py", "tests/faults/test_lease_lock.py"),
+)
+"""The tests that run the engine in the process of pytest itself."""
 
 EXPLAINED: Final = PROJECT / "benchmarks" / "explained_mutants.txt"
 """The mutants that nothing has to notice, each followed by an indented line that says why."""

@@ -32,6 +32,7 @@ def test_editors_check_imported_models(delta_engine: CommandLine, here: Path) ->
     config.write_text(f"# yaml-language-server: $schema=schemas/config.json\n{CONFIG}", "utf-8")
     done = delta_engine("-e", "dev", "import", "dev.silver", "--to", "conf/models/silver/imported.yml")
     assert done.code == 0
+    assert ".vscode/settings.json written: editors check YAML with it" in done.stderr
     text = (here / "conf/models/silver/imported.yml").read_text("utf-8")
     assert text.startswith("# yaml-language-server: $schema=../../schemas/model.json\ntables:\n")
     assert editor_problems(here) == []
