@@ -110,7 +110,12 @@ def _missing_keys(value: object, types: Iterable[object], path: Path) -> list[Sh
     if not isinstance(value, dict) or len(chosen) != 1:
         return []
     missing = [key for key in _required(chosen[0]) if key not in value]
-    return [_problem(path, f"the key {key!r} is missing", "Add the key.") for key in missing]
+    return [_problem(path, *_missing(key)) for key in missing]
+
+
+def _missing(key: str) -> tuple[str, str]:
+    """Return the reason and the fix of a missing key."""
+    return f"the key {key!r} is missing", "Add the key."
 
 
 def _problem(path: Path, reason: str, way_out: str) -> ShapeProblem:
@@ -311,7 +316,7 @@ def _type_error(problem: str, choices: Sequence[str]) -> tuple[str, str]:
         way_out = f"Did you mean {close[0]!r}?" if close else "Write one of these values."
         return f"{no_choice['found']} is not one of: {', '.join(choices)}", way_out
     if missing := _MISSING.fullmatch(problem):
-        return f"the key {missing['key']!r} is missing", "Write it."
+        return _missing(missing["key"])
     if problem == _NO_DATE:
         return "expected a date", "Write a date such as 2026-12-31."
     mismatch = _MISMATCH.fullmatch(problem)

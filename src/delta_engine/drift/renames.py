@@ -114,9 +114,10 @@ def _former_first(name: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def with_taken_renames(
-    records: Mapping[str, Recorded[Any]], taken: Mapping[str, Renames]
+    records: Mapping[str, Recorded[Any]], models: Iterable[Table], drifted: Iterable[ComparedResource]
 ) -> Mapping[str, Recorded[Any]]:
     """Return records of tables under the new names of columns and fields that the models have taken."""
+    taken = taken_renames(models, drifted)
     renamed = {key: records[key].mapped(renames.applied_to) for key, renames in taken.items()}
     return {**records, **renamed} if renamed else records
 

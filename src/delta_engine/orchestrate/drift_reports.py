@@ -14,7 +14,7 @@ from delta_engine.drift.attribution import with_audited_authors
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.drift.drifted_resources import ComparedResource, is_table
 from delta_engine.drift.observation import DriftFacts, Observation, PlannedRevert
-from delta_engine.drift.renames import renamed_notes, taken_renames, with_taken_renames
+from delta_engine.drift.renames import renamed_notes, with_taken_renames
 from delta_engine.drift.reporting import drift_report
 from delta_engine.errors import (
     RefusedError,
@@ -103,7 +103,7 @@ def _facts(
     return DriftFacts(
         environment=environment.name,
         checked_at=now,
-        basis=replace(basis, records=with_taken_renames(basis.records, taken_renames(basis.tables, drifted))),
+        basis=replace(basis, records=with_taken_renames(basis.records, basis.tables, drifted)),
         drifted=drifted,
         unreadable=detector.unreadable(basis.unreadable, now=now),
         unmanaged=()

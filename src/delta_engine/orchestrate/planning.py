@@ -25,7 +25,7 @@ from delta_engine.drift.handling import (
 )
 from delta_engine.drift.observation import Observation
 from delta_engine.drift.planned_run import Intent, PlannedRun, Undo
-from delta_engine.drift.renames import irreversible, taken_renames, with_taken_renames
+from delta_engine.drift.renames import irreversible, with_taken_renames
 from delta_engine.drift.synchronizing import has_accepted_replacement
 from delta_engine.errors import raise_all
 from delta_engine.models import (
@@ -138,7 +138,7 @@ def _planned(
     drifted: Sequence[ComparedResource],
     snapshot: CatalogState,
 ) -> PlannedRun:
-    records = with_taken_renames(basis.records, taken_renames(basis.tables, drifted))
+    records = with_taken_renames(basis.records, basis.tables, drifted)
     intent = _intent(environment, replace(basis, records=records), undo, drifted)
     snapshot = _with_further_tables(environment, intent, snapshot)
     if basis.is_partial:
