@@ -145,7 +145,14 @@ def sync_models(
 ) -> None:
     """Change the catalog so that it matches the models."""
     project, environment = _open_project(context, options)
-    view = TerminalView(
+    view = _view(project, yes=yes, as_json=as_json, with_timings=with_timings, is_full=is_full)
+    sync(environment, project.synced, view, is_partial=project.is_partial)
+
+
+def _view(
+    project: Project, *, yes: bool, as_json: bool, is_full: bool, with_timings: bool = False
+) -> TerminalView:
+    return TerminalView(
         environment=project.settings.environment,
         models=len(project.selectable),
         yes=yes,
@@ -153,7 +160,6 @@ def sync_models(
         with_timings=with_timings,
         is_full=is_full,
     )
-    sync(environment, project.synced, view, is_partial=project.is_partial)
 
 
 def apply_plan_file(
@@ -163,14 +169,7 @@ def apply_plan_file(
     name = context.require_environment()
     file = read_plan_file(path, environment=name, engine_version=engine_version())
     project, environment = _open_project(context, file.options)
-    view = TerminalView(
-        environment=name,
-        models=len(project.selectable),
-        yes=yes,
-        as_json=as_json,
-        with_timings=with_timings,
-        is_full=is_full,
-    )
+    view = _view(project, yes=yes, as_json=as_json, with_timings=with_timings, is_full=is_full)
     apply_file(environment, project, file, path, view)
 
 
@@ -193,8 +192,7 @@ def undo_run(
     out = out_file(out, context)
     project, environment = _open_project(context, options, tables=())
     if not (dry_run or out):
-        name, models = project.settings.environment, len(project.selectable)
-        view = TerminalView(environment=name, models=models, yes=yes, as_json=as_json, is_full=is_full)
+        view = _view(project, yes=yes, as_json=as_json, is_full=is_full)
         undo(environment, options, view)
         return Ended("", ExitCode.DONE)
     with status("reading the catalog …"):

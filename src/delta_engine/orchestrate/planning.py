@@ -151,20 +151,30 @@ def _planned(
         fresh = read_again(environment.reader, moved, snapshot)
         snapshot, observed = snapshot.with_tables(fresh), observed.with_tables(fresh)
         plan = intent.plan(snapshot)
+    basis = replace(basis, records=records, observed=observed)
+    planned = _with_plan(environment, basis, intent, plan, snapshot=snapshot, warnings=warnings)
+    return _with_drift(environment, planned, drifted)
+
+
+def _with_plan(
+    environment: Environment,
+    basis: Observation,
+    intent: Intent,
+    plan: TablePlan,
+    *,
+    snapshot: CatalogState,
+    warnings: Sequence[str],
+) -> PlannedRun:
+    """Return a planned run, whose snapshot has the policies on the tables that its plan protects."""
     snapshot, unread = _with_policies_on_tables(environment, basis.models, plan, snapshot)
-    planned = PlannedRun(
+    together = dict.fromkeys((*basis.warnings, *warnings, *unread))  # a plan may be made several times
+    return PlannedRun(
         plan=plan,
         compiled=environment.compiled(plan),
-        basis=replace(
-            basis,
-            records=records,
-            observed=observed,
-            warnings=_together(basis.warnings, (*warnings, *unread)),
-        ),
+        basis=replace(basis, warnings=tuple(together)),
         intent=intent,
         snapshot=snapshot,
     )
-    return _with_drift(environment, planned, drifted)
 
 
 def _intent(
@@ -226,18 +236,11 @@ def draft_revert(
     )
     snapshot, warnings = _with_files(environment, intent, observed)
     plan = intent.plan(snapshot)
-    snapshot, unread = _with_policies_on_tables(environment, basis.models, plan, snapshot)
-    return PlannedRun(
-        plan=plan,
-        compiled=environment.compiled(plan),
-        basis=replace(
-            basis,
-            models=tuple(resource.declared for resource in recorded),
-            observed=observed,
-            warnings=_together(basis.warnings, (*warnings, *unread)),
-        ),
-        intent=intent,
-        snapshot=snapshot,
+    basis = replace(basis, observed=observed)
+    planned = _with_plan(environment, basis, intent, plan, snapshot=snapshot, warnings=warnings)
+    return replace(
+        planned,
+        basis=replace(planned.basis, models=tuple(resource.declared for resource in recorded)),
         refusals=tuple(irreversible(intent.tables, changed)),
         undone=undone_drift(overwritten_drift(plan, intent.models, recorded)),
     )
@@ -311,8 +314,3 @@ def _with_files(
     if environment.locations is None:
         return observed, ()
     return with_existing_files(environment.locations, observed, intent.tables)
-
-
-def _together(warnings: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
-    """Return warnings, each once: a plan may be made several times."""
-    return tuple(dict.fromkeys((*warnings, *more)))
