@@ -394,7 +394,10 @@ def _reordered(resource: ComparedResource) -> tuple[Difference, ...]:
     new_names = {old.lower(): new.lower() for old, new in resource.renames.columns.items()}
     applied = [name.lower() for name in order] or _column_keys(resource.declared)
     expected = [new_names.get(name, name) for name in applied]
-    desired_order, actual = _shared_order(expected, _column_keys(resource.observed))
+    present = _column_keys(resource.observed)
+    if expected == present:
+        return ()
+    desired_order, actual = _shared_order(expected, present)
     if desired_order == actual:
         return ()
     change = Change("column order", observed=actual, desired=desired_order)

@@ -124,11 +124,13 @@ def with_taken_renames(
 
 def taken_renames(models: Iterable[Table], drifted: Iterable[ComparedResource]) -> dict[str, Renames]:
     """Return the renames that the models have taken, by resource key."""
-    by_key = {model.key: {column.key: column for column in model.columns} for model in models}
+    by_key = {model.key: model.columns for model in models}
     taken = {}
     for table in drifted_tables(drifted):
-        columns = by_key.get(table.model_name.key, {})
         renames = {**Renames.of_columns(_renamed_in(table).columns).paths, **table.renames.fields}
+        if not renames:
+            continue
+        columns = {column.key: column for column in by_key.get(table.model_name.key, ())}
         paths = {old: new for old, new in renames.items() if _is_taken(columns, old, new)}
         if paths:
             taken[table.model_key] = Renames(paths)
