@@ -38,7 +38,7 @@ from delta_engine.models import (
 )
 from delta_engine.models.open_struct import canonical_checksum
 from delta_engine.ownership.recorded import AnyRecord, Failure, Kept, Recorded, Status, is_of_table
-from delta_engine.state.states import CatalogState, TableState, former_name_of
+from delta_engine.state.states import CatalogState, TableState, exists_in, former_name_of
 from delta_engine.state.table_queries import TableVersion
 from delta_engine.telemetry.context import command
 
@@ -296,8 +296,9 @@ def with_settled_renames(
 ) -> DeploymentState:
     """Return a document whose records have the current names of tables and views; the models name former names.
 
-    A run can end between a rename and its record, and users rename by hand. Policies on a table that will be renamed
-    have the names that they get with it.
+    A run can end between a rename and its record, and users rename by hand. While something still has the former name,
+    what has the new one is not the recorded securable. Policies on a table that will be renamed have the names that
+    they get with it.
     """
     records: Mapping[str, AnyRecord] = state.resources
     for model in models:
@@ -309,7 +310,8 @@ def with_settled_renames(
             continue
         pending = former_name_of(present)
         if present.exists and pending is None:
-            records = with_renamed(records, former, name)
+            if not exists_in(observed, former):
+                records = with_renamed(records, former, name)
         elif isinstance(pending, QualifiedName) and isinstance(name, QualifiedName):
             records = with_renamed_policies(records, pending, name)
     return state if records == state.resources else state.with_resources(records)

@@ -43,7 +43,7 @@ from delta_engine.models.nested_types import Path, all_differences, lower_path, 
 from delta_engine.models.types import DataType
 from delta_engine.ownership.recorded import AcceptedDrift, AnyRecord, Recorded
 from delta_engine.sql.readable_types import readable_data_type
-from delta_engine.state.states import CatalogState, SecurableState, TableState
+from delta_engine.state.states import CatalogState, SecurableState, TableState, former_name_of
 from delta_engine.state.view_states import ViewState
 from delta_engine.telemetry.garbage import no_garbage_collection
 
@@ -77,6 +77,8 @@ def compared(
         present = observed.of(name)
         if record.applied is None or present is None:
             continue
+        if key in new_names and present.exists and former_name_of(present) is None:
+            continue  # the new name is taken: nothing of the recorded securable was read
         before = earlier.get(key)
         if before and (before.record, before.model_name) == (record, name) and before.observed == present:
             resources[key] = before

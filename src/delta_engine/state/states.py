@@ -265,6 +265,16 @@ class CatalogState:
         return ABSENT_SCHEMA if is_missing else state
 
 
+def exists_in(observed: CatalogState, name: SecurableName) -> bool:
+    """Whether a snapshot shows a table or view: as requested, or among the others of its schema."""
+    state = observed.of(name)
+    if state is not None:
+        return state.exists
+    if isinstance(name, ViewName):
+        return name.key in observed.other_views
+    return any(other.key == name.key for other in observed.other_tables)
+
+
 def former_name_of(state: SecurableState | None) -> SecurableName | None:
     """Return the name that a table or view still has, if its model renames it."""
     return state.former_name if isinstance(state, TableState | ViewState) else None

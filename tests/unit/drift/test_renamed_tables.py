@@ -227,3 +227,18 @@ def test_a_key_that_does_not_follow_a_renamed_table_is_named(project: CatalogPro
     assert refused.code == 3
     reason = "references dev.silver.orders, whose model it would rename to dev.silver.sales"
     assert reason in " ".join(refused.stderr.split())
+
+
+def test_a_table_of_another_principal_that_has_the_new_name_is_not_the_recorded_one(
+    project: CatalogProject,
+) -> None:
+    project.by_hand("CREATE TABLE `dev`.`silver`.`sales` (`other` INT) USING DELTA")
+    project.declare(AFTER)
+    assert project.drift() == {}
+    refused = project.run("sync --yes")
+    assert refused.code == 3
+    assert "it is renamed from dev.silver.orders, and both tables exist" in refused.stderr
+    project.by_hand("DROP TABLE `dev`.`silver`.`sales`")
+    project.sync()
+    assert project.catalog.statements[-1] == f"ALTER TABLE {ORDERS} RENAME TO `dev`.`silver`.`sales`"
+    assert project.drift() == {}
