@@ -101,11 +101,8 @@ def _object(table: Table, declared: Mapping[str, Table], notes: list[str]) -> od
 def _property(column: Column, table: Table) -> odcs.Element:
     key = _positions(table.primary_key.columns if table.primary_key else ()).get(column.key)
     partition = _positions(table.partitioned_by).get(column.key)
-    return odcs.Element(
-        name=column.name,
-        **_types(column.data_type),
-        description=column.comment or None,
-        required=not column.is_nullable or None,
+    return _element(
+        column,
         primary_key=True if key else None,
         primary_key_position=key,
         partitioned=True if partition else None,
@@ -123,7 +120,7 @@ def _types(data_type: DataType) -> dict[str, Any]:
     physical = {"physical_type": shown_type(data_type)}
     match data_type:
         case StructType(fields):
-            return {"logical_type": "object", **physical, "properties": [*map(_field, fields)]}
+            return {"logical_type": "object", **physical, "properties": [*map(_element, fields)]}
         case ArrayType(element):
             return {"logical_type": "array", **physical, "items": odcs.Element(**_types(element))}
         case MapType():
@@ -139,12 +136,14 @@ def _types(data_type: DataType) -> dict[str, Any]:
     return physical
 
 
-def _field(field: StructField) -> odcs.Element:
+def _element(part: Column | StructField, **facts: Any) -> odcs.Element:
+    """Return what columns and fields of structs have in common, with further facts."""
     return odcs.Element(
-        name=field.name,
-        **_types(field.data_type),
-        description=field.comment or None,
-        required=not field.is_nullable or None,
+        name=part.name,
+        **_types(part.data_type),
+        description=part.comment or None,
+        required=not part.is_nullable or None,
+        **facts,
     )
 
 
