@@ -248,3 +248,9 @@ def test_a_damaged_record_is_no_obstacle(tmp_path: Path, lock: FileLock, damage:
     lease = take(lock)
     assert lease.fence > 1_000_000_000  # no count has ever reached it
     assert json.loads((tmp_path / "test.lock.json").read_bytes())["holder"]["who"] == HOLDER.who
+
+
+def test_the_record_says_that_the_lock_does_not_expire(lock: FileLock, tmp_path: Path) -> None:
+    take(lock)
+    record = json.loads((tmp_path / "test.lock.json").read_bytes())
+    assert (record["lease_seconds"], record["released"]) == (0, False)
