@@ -153,6 +153,14 @@ def test_a_renamed_field_gets_its_name_back_where_no_column_was_renamed(project:
     ]
 
 
+def test_a_column_gets_back_the_name_that_an_earlier_run_gave_it(project: CatalogProject) -> None:
+    for name, former in (("note", ""), ("remark", ", renamed_from: note"), ("text", ", renamed_from: remark")):
+        project.declare(f"name: orders, columns: [{ID}, {{name: {name}, type: string{former}}}]")
+        project.sync()
+    statements = ran(project, "undo --yes")
+    assert statements == ["ALTER TABLE `dev`.`silver`.`orders` RENAME COLUMN `text` TO `remark`"]
+
+
 def test_a_renamed_table_gets_its_name_back(project: CatalogProject) -> None:
     project.declare(SMALL)
     project.sync()
