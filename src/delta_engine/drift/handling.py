@@ -359,5 +359,5 @@ def _both_sides(finding: Finding) -> str:
 
 
 def _absent(finding: Finding) -> str:
-    hidden = finding.absence.reason if finding.absence and finding.may_be_hidden else None
-    return f"gone, or hidden from you ({hidden})" if hidden else "gone"
+    absence = finding.absence
+    return f"gone, or hidden from you ({absence.reason})" if absence and absence.may_be_hidden else "gone"

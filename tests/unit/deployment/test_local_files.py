@@ -9,7 +9,10 @@ from typing import NoReturn
 
 import pytest
 
-from delta_engine.deployment.local_files import append_durably
+from delta_engine.deployment.local_files import append_durably, lost_identity
+from delta_engine.deployment.stored import DocumentIdentity
+from delta_engine.deployment.stores.files import FileVersions
+from delta_engine.deployment.stores.local import LocalStateStore
 
 
 def test_an_entry_that_the_disk_has_no_room_for_leaves_nothing(
@@ -29,3 +32,13 @@ def test_an_entry_that_the_disk_has_no_room_for_leaves_nothing(
     assert path.read_bytes() == b"first\n"
     append_durably(path, b"third\n")
     assert path.read_bytes() == b"first\nthird\n"
+
+
+def test_a_version_that_another_process_removes_meanwhile_tells_only_its_serial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = LocalStateStore(tmp_path, "test")
+    store.versions.keep("00000006-write", b'{"state_id": "state-1", "serial": 6, "write_id": "write"}')
+    assert lost_identity(store, None).state_id == "state-1"
+    monkeypatch.setattr(FileVersions, "read", lambda *_: None)
+    assert lost_identity(store, None) == DocumentIdentity(serial=7)

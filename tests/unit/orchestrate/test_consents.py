@@ -310,15 +310,25 @@ def test_an_environment_that_never_had_the_column_does_not_keep_an_entry_alive(
 def test_nothing_is_left_to_drop_where_nothing_is_recorded(
     kind: DestructiveKind, name: SecurableName
 ) -> None:
-    location = SourceLocation("conf/consents.yml", 2)
-    consent = Consent(
-        kind=kind,
-        securable=name,
-        reason="r",
-        expires=date(2999, 1, 1),
-        environments=("dev",),
-        location=location,
-    )
+    consent = consent_to(kind, name)
     assert _is_needless(consent, deployment_state())
     kept = deployment_state().with_resources({resource_key(name): Recorded(name)})
     assert not _is_needless(consent, kept)
+
+
+def test_a_column_of_a_table_that_is_not_recorded_may_be_left_to_drop() -> None:
+    name = QualifiedName("dev", "silver", "orders")
+    consent = consent_to(DestructiveKind.DROP_COLUMN, name, "discount")
+    assert not _is_needless(consent, deployment_state())
+
+
+def consent_to(kind: DestructiveKind, name: SecurableName, part: str | None = None) -> Consent:
+    return Consent(
+        kind=kind,
+        securable=name,
+        part=part,
+        reason="r",
+        expires=date(2999, 1, 1),
+        environments=("dev",),
+        location=SourceLocation("conf/consents.yml", 2),
+    )

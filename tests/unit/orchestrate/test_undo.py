@@ -154,7 +154,11 @@ def test_a_renamed_field_gets_its_name_back_where_no_column_was_renamed(project:
 
 
 def test_a_column_gets_back_the_name_that_an_earlier_run_gave_it(project: CatalogProject) -> None:
-    for name, former in (("note", ""), ("remark", ", renamed_from: note"), ("text", ", renamed_from: remark")):
+    for name, former in (
+        ("note", ""),
+        ("remark", ", renamed_from: note"),
+        ("text", ", renamed_from: remark"),
+    ):
         project.declare(f"name: orders, columns: [{ID}, {{name: {name}, type: string{former}}}]")
         project.sync()
     statements = ran(project, "undo --yes")
