@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 
 from delta_engine.actions import (
@@ -18,16 +18,13 @@ from delta_engine.actions import (
     Keep,
     Order,
     SecurableChange,
-    Setting,
     TablePlan,
-    Turn,
 )
 from delta_engine.aspects.view_definition import (
     AlterViewQuery,
     SetSchemaMode,
     SetViewColumnComments,
 )
-from delta_engine.aspects.view_needs import changed_tables
 from delta_engine.aspects.view_reach import (
     ABSENT,
     EXISTS,
@@ -44,7 +41,6 @@ from delta_engine.aspects.view_sides import Sides, readers_of
 from delta_engine.models import QualifiedName, SchemaMode, View
 from delta_engine.sql.view_queries import (
     Reads,
-    read_columns,
     read_relations,
     with_columns,
     without_names,
@@ -158,22 +154,18 @@ class _Orders:
 
     def _opaque(self, view: View) -> Order:
         """Return the place of a view whose query sqlglot does not read: after what comes, before what goes."""
-        keys = [change.name.key for change in changed_tables(self.sides.plan)]
-        others = [change.name.key for change in self.sides.plan.changes if change.name.kind == "view"]
-        comes = (Turn.CREATE, Turn.RENAME_COLUMNS, Turn.ADD_COLUMNS)
-        readers = {reader.key for reader in readers_of({view.key}, self.sides.views.values())}
-        created = self.sides.views.keys() - self.sides.queries.keys() - readers
-        place = Setting(
-            precedes=frozenset((key, Turn.DROP_COLUMNS) for key in keys),
-            follows=frozenset(
-                [*((key, turn) for key in keys for turn in comes)]
-                + [(key, Turn.CREATE) for key in others if key in created and self._is_read(key)]
-            ),
-        )
-        return Order(settings=(place,))
+        above = {view.key, *(reader.key for reader in readers_of({view.key}, self.sides.views.values()))}
+        moved = {key: change for key, change in self.sides.moved.items() if key not in above | self._unread}
+        needed = {
+            (key, True): change.states[-1] & (change.states[-2] or change.states[-1])
+            for key, change in moved.items()
+        }
+        former = {(key, True): change.states[0] & change.states[-2] for key, change in moved.items()}
+        return Order(settings=tuple(reach_of([former], needed, moved).settings(())))
 
-    def _is_read(self, key: str) -> bool:
-        return read_columns(self.sides.views[key].query, self.sides.after) is not None
+    @cached_property
+    def _unread(self) -> Set[str]:
+        return {key for key, view in self.sides.views.items() if read_relations(view.query) is None}
 
 
 @dataclass(frozen=True)
@@ -188,6 +180,8 @@ class _Losses:
         left = {
             key: View(*QualifiedName.of_key(key).parts, query) for key, query in self.sides.staying.items()
         }
+        if not self.sides.moved and not self.sides.new_names:
+            return
         for key, view in sorted({**left, **self.sides.views}.items()):
             if key not in undeclared:
                 broken = partial(
@@ -196,20 +190,36 @@ class _Losses:
                     declared_at=view.declared_at,
                     is_selected=key in self.sides.views,
                 )
-                keeps_query = self.sides.keeps_query(view)
-                before = (
-                    [*self.sides.needs_before(key, stays=keeps_query)] if key in self.sides.queries else []
-                )
-                after = self.sides.needs_after(view) or {}
-                for table, column in sorted(self._unbearable(view, [needs for _, needs in before], after)):
-                    yield broken(table, (column,), is_retyped=True)
-                for table, column in sorted(self._missed(view, [needs for _, needs in before], after)):
-                    yield broken(table, (column,), is_converted=True)
-                if keeps_query:
-                    lost = (self._lost_by(reads, needs, broken) for reads, needs in before)
+                if self.sides.retyped or self.sides.swapped:
+                    yield from self._never_resolving(view, broken)
+                if self.sides.keeps_query(view):
+                    sides = self.sides.needs_before(key, stays=True)
+                    lost = (self._lost_by(reads, needs, broken) for reads, needs in sides)
                     yield from dict.fromkeys(chain.from_iterable(lost))
                 else:
                     yield from self._gone_from(view, broken)
+
+    def _never_resolving(self, view: View, broken: partial[BrokenView]) -> Iterator[BrokenView]:
+        """Yield the columns whose other types or conversions a view survives neither before nor after it changes.
+
+        A view that only becomes bound keeps the types that it has.
+        """
+        keeps_query = self.sides.keeps_query(view)
+        before = [needs for _, needs in self.sides.needs_before(view.key, stays=keeps_query)]
+        after = self.sides.needs_after(view) or {}
+        types, bound = set[Column]().union(*map(typed_columns, before)), typed_columns(after)
+        missed = set[Column]().union(*map(self._converted, before))
+        if not keeps_query:
+            types &= bound
+            missed &= self._converted(after)
+        elif self.sides.new.mode(view.key) is self.sides.old.mode(view.key):
+            types |= bound
+        else:
+            types = {*bound}
+        for table, column in sorted(types):
+            yield broken(table, (column,), is_retyped=True)
+        for table, column in sorted(missed):
+            yield broken(table, (column,), is_converted=True)
 
     def _lost_by(self, reads: Reads, needs: Needs, broken: partial[BrokenView]) -> Iterator[BrokenView]:
         """Yield what a query that stays reads and loses."""
@@ -239,24 +249,6 @@ class _Losses:
     def _renamed_in(self, read: Iterable[str], broken: partial[BrokenView]) -> Iterator[BrokenView]:
         for relation in sorted({*read} & self.sides.new_names.keys()):
             yield broken(relation, (), renamed_to=str(self.sides.new_names[relation]))
-
-    def _unbearable(self, view: View, before: Iterable[Needs], after: Needs) -> Set[Column]:
-        """Return the columns whose other types an existing view survives neither before nor after it changes.
-
-        A view that only becomes bound keeps the types that it has.
-        """
-        former, bound = frozenset[Column]().union(*map(typed_columns, before)), typed_columns(after)
-        if view.key not in self.sides.queries:
-            return frozenset()
-        if not self.sides.keeps_query(view):
-            return former & bound
-        is_same_mode = view.schema_mode in (None, self.sides.state.views[view.key].schema_mode)
-        return former | bound if is_same_mode else bound
-
-    def _missed(self, view: View, before: Iterable[Needs], after: Needs) -> Set[Column]:
-        """Return the converted columns that an existing view needs all the time."""
-        former = set[Column]().union(*map(self._converted, before))
-        return former if self.sides.keeps_query(view) else former & self._converted(after)
 
     def _converted(self, needs: Needs) -> Set[Column]:
         converted = set[Column]()

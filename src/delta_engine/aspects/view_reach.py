@@ -10,8 +10,8 @@ new column of that table, its former query names the columns that it reads until
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from itertools import chain
 from typing import Final, NamedTuple, TypeAlias
 
 from delta_engine.actions import Place, Setting, Turn
@@ -167,10 +167,10 @@ def reach_of(observed: Sequence[Needs], desired: Needs, moved: Mapping[str, Move
         desired: what its new query needs.
     """
     precedes, follows, bridged, narrowed = set[Place](), set[Place](), set[str](), set[str]()
-    for key, is_below in itertools.product(moved, (False, True)):
-        change = moved[key]
-        end = min(change.end_of(needs.get((key, is_below), ABSENT)) for needs in (*observed, {}))
-        start = change.start_of(desired.get((key, is_below), ABSENT))
+    for read in {*desired, *chain.from_iterable(observed)}:
+        (key, is_below), change = read, moved[read[0]]
+        end = min(change.end_of(needs.get(read, ABSENT)) for needs in (*observed, {}))
+        start = change.start_of(desired.get(read, ABSENT))
         leaves, arrives = change.turns[end - 1 : end], change.turns[start - 1 : start] if start else ()
         if start < end or is_below or not {*leaves, *arrives} <= _BRIDGED:
             precedes |= {(key, turn) for turn in leaves}

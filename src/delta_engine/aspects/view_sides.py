@@ -157,7 +157,7 @@ class Side:
             if is_dropped:
                 counted = below.counted | (below.spread if is_counted else NOTHING)
                 yield from self._needed(below, None, counted, is_below=True)
-            elif self.sides.evolves(key):
+            elif self.mode(key) is SchemaMode.EVOLUTION:
                 for spread in below.spread:
                     yield from self._needed_of(spread, names, is_counted, is_below=True)
 
