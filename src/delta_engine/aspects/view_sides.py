@@ -153,11 +153,12 @@ class Side:
         if (moved := self.sides.moved.get(key)) is not None:
             yield (key, is_below), moved.needed(-1 if self.is_new else 0, names, is_counted=is_counted)
         is_dropped = not self.is_new and key not in self.sides.queries_after
+        is_set_before = not self.is_new and key in self.sides.set_again  # before it loses any column
         for below in filter(None, map(self.reads, self.queries.get(key, ()))):
             if is_dropped:
                 counted = below.counted | (below.spread if is_counted else NOTHING)
                 yield from self._needed(below, None, counted, is_below=True)
-            elif self.mode(key) is SchemaMode.EVOLUTION:
+            elif self.mode(key) is SchemaMode.EVOLUTION and not is_set_before:
                 for spread in below.spread:
                     yield from self._needed_of(spread, names, is_counted, is_below=True)
 
