@@ -101,6 +101,7 @@ def with_recorded_grants(models: Iterable[_Model], records: Mapping[str, AnyReco
     return tuple(_with_grants(model, recorded) for model in models) if recorded else tuple(models)
 
 
+@no_garbage_collection()
 def _recorded_grants(records: Mapping[str, AnyRecord]) -> dict[str, Grants]:
     grants: dict[str, Grants] = {}
     for key, record in records.items():
