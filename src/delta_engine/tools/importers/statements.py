@@ -30,6 +30,7 @@ _Named: TypeAlias = tuple[str, Sequence[str]]
 _OF_THE_SESSION: Final = ("temporary", "temp", "global temporary", "widget")
 _DEFAULT_SCHEMA: Final = "default"
 _LONGEST_SHOWN: Final = 60
+_QUERIES: Final = ("as", "select", "like", "clone", "shallow clone", "deep clone")
 _BY_HAND: Final = "Declare it in the model by hand, if the model needs it."
 _FROM_A_QUERY: Final = "Run it, and import the table from the catalog, without --from."
 
@@ -128,7 +129,7 @@ def _create(reader: Reader, catalog: Catalog) -> None:
 def _table(reader: Reader, catalog: Catalog, name: Sequence[str]) -> Table:
     columns, keys = reader.columns() if reader.sees("(") else ([], [])
     facts = reader.clauses({**_TABLE, "partitioned by": ("partitioned_by", partial(_partitions, columns))})
-    if reader.sees("as", "select", "with", "like", "clone", "shallow clone", "deep clone"):
+    if reader.sees(*_QUERIES if columns else (*_QUERIES, "with")):
         raise NotReadError("its columns follow from a query or another table", _FROM_A_QUERY)
     if not columns:
         raise NotReadError("it names no columns", _FROM_A_QUERY)

@@ -337,6 +337,8 @@ $$; CREATE TEMPORARY VIEW tmp AS SELECT 1; DROP VIEW IF EXISTS none; DROP FUNCTI
 
 LEFT_OUT = {
     "\n\nCREATE TABLE t AS SELECT 1 AS a": "1.sql:3: CREATE TABLE t AS SELECT 1 AS a: its columns follow from a",
+    "CREATE TABLE t (a INT) WITH (format = 'ORC')": "WITH is not understood there. Write it as Databricks has it",
+    "CREATE TABLE t WITH c AS (SELECT 1 AS a) SELECT a FROM c": "its columns follow from a query",
     "CREATE TABLE t (a INT) USING parquet": "it is stored as parquet, but the engine manages only Delta tables",
     "CREATE TABLE t (a INT AUTO_INCREMENT)": "but got AUTO_INCREMENT. Write it as Databricks has it, or remove it: no",
     "CREATE TABLE [dbo].[t] (a INT)": "expected a name but got [",
