@@ -127,13 +127,14 @@ class Catalog:
     def find_column(self, parts: Sequence[str], place: SourceLocation) -> tuple[Any, Sequence[str]]:
         """Return the table or view of a column with a dotted name, and the path of the column."""
         lengths = range(min(len(parts) - 1, 3), 0, -1)
-        fitting = (length for length in lengths if self._has(parts[:length]))
+        fitting = (length for length in lengths if self.has("table", parts[:length]))
         length = next(fitting, max(len(parts) - 1, 1))
         return self.find("table", parts[:length], place), parts[length:]
 
-    def _has(self, parts: Sequence[str]) -> bool:
+    def has(self, kind: str, parts: Sequence[str]) -> bool:
+        """Whether a statement creates something of this name."""
         try:
-            return self.slot("table", parts) in {*self.slots, *self.left_out}
+            return self.slot(kind, parts) in {*self.slots, *self.left_out}
         except NotReadError:
             return False
 

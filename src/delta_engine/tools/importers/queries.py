@@ -1,8 +1,8 @@
-"""The queries of views in scripts: models need whole names, and one query without a list of columns."""
+"""Queries of views and bodies of functions in scripts: models need whole names, and queries no list of columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from delta_engine.sql.expressions import databricks_dialect
@@ -25,16 +25,38 @@ def view_query(query: str, columns: Sequence[str], catalog: Catalog) -> str:
     Raises:
         NotReadError: sqlglot does not read it, it reads files, or there is no schema for a name without one.
     """
-    from sqlglot import exp, parse_one
     from sqlglot.errors import SqlglotError
 
-    text = _selected(submitted_query(query))
     try:
-        tree = parse_one(text, dialect=databricks_dialect())
+        text = _with_whole_names(_selected(submitted_query(query)), catalog)
     except (SqlglotError, RecursionError):
         raise NotReadError(
             "sqlglot does not read its query", "Declare the view in a model, with its query."
         ) from None
+    names = named_columns(text)
+    if not columns or (names and [name.lower() for name in names] == [name.lower() for name in columns]):
+        return text
+    return f"SELECT * FROM (\n{text}\n) AS named_columns({idents(columns)})"
+
+
+def function_body(body: str, catalog: Catalog) -> str:
+    """Return the expression of a function with whole names; as it is, if sqlglot does not read it.
+
+    Raises:
+        NotReadError: there is no schema for a name without one.
+    """
+    from sqlglot.errors import SqlglotError
+
+    try:
+        return _with_whole_names(f"SELECT {body}", catalog).removeprefix("SELECT ")
+    except (SqlglotError, RecursionError):
+        return body
+
+
+def _with_whole_names(text: str, catalog: Catalog) -> str:
+    from sqlglot import exp, parse_one
+
+    tree = parse_one(text, dialect=databricks_dialect())
     own = {query.alias_or_name.lower() for query in tree.find_all(exp.CTE)}
     places = []
     for table in tree.find_all(exp.Table):
@@ -46,13 +68,12 @@ def view_query(query: str, columns: Sequence[str], catalog: Catalog) -> str:
             whole = catalog.whole_name([part.name for part in table.parts])
             places.append((table.parts[0].meta["start"], whole[: 3 - len(table.parts)]))
     places += [(start, catalog.whole_name(["", ""])[:1]) for start in _short_calls(text)]
+    unknown = {call.name.lower() for call in tree.find_all(exp.Anonymous)}
+    places += [(start, catalog.whole_name([name])[:2]) for start, name in _bare_calls(text, unknown, catalog)]
     for start, missing in sorted(places, reverse=True):
         prefix = ".".join(part if part.isidentifier() else sql_path([part]) for part in missing)
         text = f"{text[:start]}{prefix}.{text[start:]}"
-    names = named_columns(text)
-    if not columns or (names and [name.lower() for name in names] == [name.lower() for name in columns]):
-        return text
-    return f"SELECT * FROM (\n{text}\n) AS named_columns({idents(columns)})"
+    return text
 
 
 def _selected(text: str) -> str:
@@ -79,3 +100,12 @@ def _short_calls(text: str) -> Iterator[int]:
         is_call = dot.text == "." and opening.text == "(" and name.start == dot.end + 1
         if is_call and dot.start == schema.end + 1 and schema.text.isidentifier():
             yield schema.start
+
+
+def _bare_calls(text: str, unknown: Collection[str], catalog: Catalog) -> Iterator[tuple[int, str]]:
+    """Yield where a query calls a function of the scripts by its name alone, and the name."""
+    tokens = [None, *sql_tokens(text)]
+    for before, name, opening in zip(*(tokens[start:] for start in range(3)), strict=False):
+        is_call = name and opening and opening.text == "(" and not (before and before.text == ".")
+        if is_call and name.text.lower() in unknown and catalog.has("function", [name.text]):
+            yield name.start, name.text

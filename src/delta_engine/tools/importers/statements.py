@@ -20,7 +20,7 @@ from delta_engine.tools.importers.catalog import (
     with_keys,
     with_part,
 )
-from delta_engine.tools.importers.queries import view_query
+from delta_engine.tools.importers.queries import function_body, view_query
 from delta_engine.tools.importers.reading import NotReadError, Reader, not_managed
 from delta_engine.tools.importers.scanning import WITHOUT_EFFECT, Statement
 
@@ -176,14 +176,14 @@ def _view_column(reader: Reader) -> ViewColumn:
     return ViewColumn(reader.identifier(), reader.string() if reader.take("comment") else "")
 
 
-def _function(reader: Reader, _catalog: Catalog, name: Sequence[str]) -> Function:
+def _function(reader: Reader, catalog: Catalog, name: Sequence[str]) -> Function:
     parameters = reader.items(partial(_parameter, reader))
     reader.expect("returns")
     if reader.sees("table"):
         raise NotReadError("it is a table function, which the engine does not manage")
     returns, facts = reader.data_type(), reader.clauses(_FUNCTION)
     if reader.take("return"):
-        body = reader.expression()
+        body = function_body(reader.expression(), catalog)
     else:
         reader.expect("as")
         if reader.peek().kind != "body":

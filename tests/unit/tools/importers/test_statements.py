@@ -277,6 +277,28 @@ def test_names_in_queries_of_views_become_whole(query: str, tmp_path: Path) -> N
     assert ((*source.models,), (*source.refusals,)) == ((View("dev", "silver", "v", QUERIES[query]),), ())
 
 
+@pytest.mark.parametrize(
+    ("written", "whole"),
+    [
+        ("(SELECT max(t.id) FROM t WHERE t.id = x)", "(SELECT max(t.id) FROM dev.silver.t WHERE t.id = x)"),
+        ("f(x) + gold.f(x) + abs(x)", "dev.silver.f(x) + dev.gold.f(x) + abs(x)"),
+    ],
+)
+def test_names_in_bodies_of_functions_become_whole(written: str, whole: str, tmp_path: Path) -> None:
+    first = "CREATE FUNCTION f(x INT) RETURNS INT RETURN x; CREATE FUNCTION abs(x INT) RETURNS INT RETURN x;"
+    source = read(tmp_path, f"{first} CREATE FUNCTION g(x INT) RETURNS INT RETURN {written}")
+    bodies = {str(model.qualified_name): getattr(model, "body", "") for model in source.models}
+    assert bodies["dev.silver.g"] == whole
+
+
+def test_functions_of_the_scripts_in_queries_become_whole(tmp_path: Path) -> None:
+    source = read(
+        tmp_path, "CREATE FUNCTION f(x INT) RETURNS INT RETURN x; CREATE VIEW v AS SELECT f(a) AS f FROM t"
+    )
+    (view,) = (model for model in source.models if isinstance(model, View))
+    assert view.query == "SELECT dev.silver.f(a) AS f FROM dev.silver.t"
+
+
 def test_a_replaced_table_keeps_its_grants_alone_and_a_view_none(tmp_path: Path) -> None:
     view = "CREATE VIEW v AS SELECT 1 AS a; GRANT SELECT ON VIEW v TO x; CREATE OR REPLACE VIEW v AS SELECT 2 AS a;"
     others = "ALTER TABLE t SET TAGS ('a' = 'b'); GRANT SELECT ON t TO x; CREATE OR REPLACE TABLE t (b INT);"
