@@ -11,11 +11,20 @@ from typing import Any
 import pytest
 
 from delta_engine.config.settings import Settings
-from delta_engine.config.state_backend import DynamoDBLockTable, S3State, StateBackend, StateCache
+from delta_engine.config.state_backend import (
+    DatabricksState,
+    DynamoDBLockTable,
+    S3State,
+    StateBackend,
+    StateCache,
+)
 from delta_engine.deployment.locks.file import FileLock
 from delta_engine.deployment.locks.lease import LeaseLock
+from delta_engine.errors import ConfigError
+from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.deployments import RunOrigin, git_lineage, open_deployment
 from tests.cases.golden_cases import settings_for
+from tests.fakes.unity_catalog import FakeUnityCatalog
 
 S3 = S3State(bucket="states", prefix="org", region="eu-central-1", endpoint_url=None)
 
@@ -57,6 +66,19 @@ def test_s3_with_its_own_lock_and_with_dynamodbs(tmp_path: Path) -> None:
     assert "the DynamoDB table 'locks'" in other.lock.location
     assert other.repository.location == deployment.repository.location
     assert other.lock_timeout_seconds == 150
+
+
+def test_databricks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABRICKS_HOST", "http://127.0.0.1:9")
+    monkeypatch.setenv("DATABRICKS_TOKEN", "x")
+    place = DatabricksState(catalog="dev", schema="ops", volume="states")
+    backend = databricks_backend(FakeUnityCatalog())
+    deployment = open_deployment(settings(tmp_path, place=place), backend)
+    assert "`dev`.`ops`.`deployment_heads`" in deployment.repository.location
+    assert "`dev`.`ops`.`deployment_locks`" in deployment.lock.location
+    assert deployment.lock_timeout_seconds == 180
+    with pytest.raises(ConfigError, match="reached through the backend's SQL"):
+        open_deployment(settings(tmp_path, place=place), None)
 
 
 def test_a_timeout_that_is_given_counts(tmp_path: Path) -> None:
