@@ -406,6 +406,11 @@ def test_the_revert_of_a_schema_says_whether_tables_in_it_drifted(situations: Si
         project.by_hand(f"COMMENT ON TABLE `dev`.`{table}` IS 'theirs'")
         reverts = dict(alternatives(drift(project))[::-1])
         assert reverts["schema.dev.silver"]["text"] == f"Revert it to what was applied{beside}"
+    texts = {name: reverts[f"table.dev.{name}"]["text"] for name in ("others.kept", "silver.customers")}
+    assert texts == {
+        "others.kept": "Revert it to what was applied",
+        "silver.customers": "Revert it to what was applied, and its schema",
+    }
 
 
 @pytest.mark.parametrize("name", ["column added", "primary key added", "check added", "field added"])
