@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import example, given
 
-from delta_engine.models import Table
+from delta_engine.models import Column, Table
 from delta_engine.models.parts import by_principal, without_implied
 from delta_engine.tools.importers.catalog import Catalog, Wanted
 from delta_engine.tools.importers.contracts import contract_text
@@ -60,6 +60,7 @@ def test_the_statements_of_a_change_are_read_as_the_next_model(both: tuple[Table
 
 
 @given(models())
+@example(Table("dev", "silver", "orders", [Column("a", "int", comment="\x85")], "a\u2028\x85 b\u2029"))
 def test_a_contract_says_what_both_can_say(model: Table) -> None:
     text, _ = contract_text([model], {model.key: model}, "dev", "1.0.0")
     catalog = Catalog()

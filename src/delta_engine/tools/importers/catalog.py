@@ -106,6 +106,13 @@ class Catalog:
             raise NotReadError(f"{'.'.join(parts)} has no {lacks}", fix)
         return tuple(part for part in (*home, *parts) if part is not None)
 
+    def whole_function(self, parts: Sequence[str]) -> str:
+        """Return the whole name of a function; as it is written, if the catalog or schema is unknown."""
+        try:
+            return ".".join(self.whole_name(parts))
+        except NotReadError:
+            return ".".join(parts)
+
     def slot(self, kind: str, parts: Sequence[str]) -> str:
         """Return the place of a name: tables and views share one."""
         namespace = KINDS[kind]

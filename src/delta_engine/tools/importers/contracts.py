@@ -26,6 +26,7 @@ from delta_engine.tools.importers import odcs
 
 API_VERSION: Final = "v3.1.0"
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*").fullmatch
+_LINE_BREAK: Final = re.compile("[\x85\u2028\u2029]")
 _LOGICAL: Final = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "integer"),
     **dict.fromkeys(("float", "double"), "number"),
@@ -45,8 +46,6 @@ def contract_text(
     Raises:
         InvalidCommandError: the tables are in several schemas.
     """
-    import yaml
-
     places = {(table.catalog_name, table.schema_name) for table in tables}
     if len(places) != 1:
         names = ", ".join(sorted(".".join(place) for place in places))
@@ -69,8 +68,22 @@ def contract_text(
         ],
         schema=[_object(table, declared, notes) for table in tables],
     )
-    document = msgspec.to_builtins(contract)
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110), notes
+    return _yaml(msgspec.to_builtins(contract)), notes
+
+
+def _yaml(document: object) -> str:
+    """Return a document as YAML; PyYAML keeps unusual line breaks in double quotes alone."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def represented(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+        style = '"' if _LINE_BREAK.search(text) else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
+
+    Dumper.add_representer(str, represented)
+    return yaml.dump(document, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 
 def _object(table: Table, declared: Mapping[str, Table], notes: list[str]) -> odcs.Element:

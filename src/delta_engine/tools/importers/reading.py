@@ -63,10 +63,15 @@ def not_managed(what: str) -> NoReturn:
 
 
 class Reader:
-    """A place among the words of a statement. Phrases are plain words and marks, separated by spaces."""
+    """A place among the words of a statement. Phrases are plain words and marks, separated by spaces.
 
-    def __init__(self, statement: Statement) -> None:
+    Args:
+        whole_function: returns the name of a function in whole, as far as the current catalog and schema are known.
+    """
+
+    def __init__(self, statement: Statement, whole_function: Callable[[Sequence[str]], str]) -> None:
         self.statement = statement
+        self.whole_function = whole_function
         self.at = 0
 
     @property
@@ -312,11 +317,13 @@ class Reader:
 
     def mask(self) -> ColumnMask:
         """Return what follows MASK."""
-        return ColumnMask(self.dotted(), self.names() if self.take("using columns") else ())
+        return ColumnMask(
+            self.whole_function(self.name()), self.names() if self.take("using columns") else ()
+        )
 
     def row_filter(self) -> RowFilter:
         """Return what follows ROW FILTER."""
-        function = self.dotted()
+        function = self.whole_function(self.name())
         self.expect("on")
         return RowFilter(function, self.names())
 

@@ -37,7 +37,7 @@ _FROM_A_QUERY: Final = "Run it, and import the table from the catalog, without -
 
 def apply(statement: Statement, catalog: Catalog) -> Iterator[RefusedError]:
     """Apply a statement to a catalog; yield its refusal if it is left out."""
-    shown, reader = statement.script.shown, Reader(statement)
+    shown, reader = statement.script.shown, Reader(statement, catalog.whole_function)
     before = replace(catalog, slots={**catalog.slots})
     try:
         if statement.problem:

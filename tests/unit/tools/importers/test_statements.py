@@ -69,7 +69,7 @@ CREATED = {
             Column("at", "timestamp_ntz", is_nullable=False),
             Column("n", "decimal(10,2)", is_nullable=False, default="round(1, 2)"),
             Column("f", "boolean", comment="c", default="1 IS NOT NULL"),
-            Column("m", "string", mask=ColumnMask("sec.mask", ["d", "n"])),
+            Column("m", "string", mask=ColumnMask("dev.sec.mask", ["d", "n"])),
             checks=[CheckConstraint("positive", "n > 0 AND (m <> ')')")],
         ),
     ),
@@ -163,7 +163,7 @@ ALTERED = {
         COLUMNS[0], Column("a", "string", default="'x' || 'y'"), COLUMNS[2]
     ),
     "ALTER COLUMN a SET MASK sec.m": table(
-        COLUMNS[0], Column("a", "string", mask=ColumnMask("sec.m")), COLUMNS[2]
+        COLUMNS[0], Column("a", "string", mask=ColumnMask("dev.sec.m")), COLUMNS[2]
     ),
     "ALTER COLUMN a SET TAGS ('pii', 'x' = 'y')": table(
         COLUMNS[0], Column("a", "string", tags={"pii": "", "x": "y"}), COLUMNS[2]
@@ -179,7 +179,7 @@ ALTERED = {
     "ADD CONSTRAINT k PRIMARY KEY (id)": table(primary_key=PrimaryKey(["id"], "k")),
     "CLUSTER BY (id)": table(cluster_by=["id"]),
     "CLUSTER BY NONE": table(),
-    "SET ROW FILTER f ON (a)": table(row_filter=RowFilter("f", ["a"])),
+    "SET ROW FILTER f ON (a)": table(row_filter=RowFilter("dev.silver.f", ["a"])),
     "ENABLE PREDICTIVE OPTIMIZATION": table(predictive_optimization="enable"),
     "RENAME TO gold.u": Table("dev", "gold", "u", COLUMNS),
     "RENAME TO u": table(name="u"),
@@ -297,6 +297,18 @@ def test_functions_of_the_scripts_in_queries_become_whole(tmp_path: Path) -> Non
     )
     (view,) = (model for model in source.models if isinstance(model, View))
     assert view.query == "SELECT dev.silver.f(a) AS f FROM dev.silver.t"
+
+
+def test_functions_of_masks_and_filters_are_those_of_the_current_schema(tmp_path: Path) -> None:
+    source = read(
+        tmp_path,
+        """USE SCHEMA sec; CREATE TABLE dev.silver.t (a STRING MASK m) WITH ROW FILTER f ON (a);
+        USE SCHEMA gold; CREATE TABLE silver.u (a STRING); ALTER TABLE silver.u ALTER COLUMN a SET MASK m;""",
+    )
+    assert source.models == (
+        table(Column("a", "string", mask=ColumnMask("dev.sec.m")), row_filter=RowFilter("dev.sec.f", ["a"])),
+        Table("dev", "silver", "u", [Column("a", "string", mask=ColumnMask("dev.gold.m"))]),
+    )
 
 
 def test_a_replaced_table_keeps_its_grants_alone_and_a_view_none(tmp_path: Path) -> None:
