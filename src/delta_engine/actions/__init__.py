@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
 
@@ -199,6 +199,11 @@ class Setting:
     precedes: frozenset[Place] = frozenset()
     follows: frozenset[Place] = frozenset()
 
+    @property
+    def keys(self) -> Set[str]:
+        """The tables and views between whose changes it belongs."""
+        return {key for key, _ in self.precedes | self.follows}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
@@ -216,18 +221,23 @@ class Order:
 
     def after_all_of(self, keys: Set[str], turn: Turn) -> Order:
         """Return the place of a view for which tables change all of their columns at once."""
-        precedes, follows = (
-            frozenset[Place]().union(*places)
-            for places in zip(*((step.precedes, step.follows) for step in self.settings), strict=True)
+        changed = next(step for step in self.settings if step.is_new)
+        between = {key for step in self.settings if step is not changed for key in step.keys}
+        settings = self.settings
+        if not between.isdisjoint(keys):
+            changed = Setting(
+                precedes=frozenset[Place]().union(*(step.precedes for step in settings)),
+                follows=frozenset[Place]().union(*(step.follows for step in settings)),
+            )
+            settings = (changed,)
+        restored = keys & {*self.unread, *changed.keys}
+        last = replace(
+            changed,
+            precedes=frozenset(place for place in changed.precedes if place[0] not in restored),
+            follows=changed.follows | {(key, turn) for key in restored},
         )
-        restored = keys & {*self.unread, *(key for key, _ in precedes | follows)}
-        if not restored:
-            return self
-        precedes = frozenset(place for place in precedes if place[0] not in restored)
-        after = {(key, turn) for key in restored}
-        return Order(
-            settings=(Setting(precedes=precedes, follows=follows | after),), unread=self.unread - restored
-        )
+        settings = tuple(last if step is changed else step for step in settings)
+        return replace(self, settings=settings, unread=self.unread - restored)
 
 
 NO_ORDER: Final = Order()

@@ -131,7 +131,7 @@ class Side:
             counted: the keys of those of which it needs a certain number of columns.
         """
         needs: dict[tuple[str, bool], State] = defaultdict(frozenset)
-        for read, facts in self._needed(self.reads(query), returned, counted, is_below=False):
+        for read, facts in self._needed(self.reads(query), returned, counted, NOTHING):
             needs[read] |= facts
         for (table, name), outputs in self._typed.items() if self.mode(key) is SchemaMode.BINDING else ():
             if retyped_columns(query, self.relations, outputs):
@@ -139,28 +139,32 @@ class Side:
         return needs
 
     def _needed(
-        self, reads: Reads | None, returned: Set[str] | None, counted: Set[str], *, is_below: bool
+        self, reads: Reads | None, returned: Set[str] | None, counted: Set[str], above: Set[str]
     ) -> _Needed:
         for key, names in reads.columns.items() if reads else ():
             if reads and key in reads.spread:
                 all_names = None if returned is None else names | returned
-                yield from self._needed_of(key, all_names, key in counted, is_below=is_below)
+                yield from self._needed_of(key, all_names, key in counted, above)
             else:
-                yield from self._needed_of(key, names, key in counted, is_below=is_below)
+                yield from self._needed_of(key, names, key in counted, above)
 
-    def _needed_of(self, key: str, names: Set[str] | None, is_counted: bool, *, is_below: bool) -> _Needed:
-        """Yield the facts of a table or view, and those below a view that evolves, or that is dropped."""
+    def _needed_of(self, key: str, names: Set[str] | None, is_counted: bool, above: Set[str]) -> _Needed:
+        """Yield the facts of a table or view, and those below a view that evolves, or that is dropped.
+
+        Args:
+            above: the views through which the query reads it.
+        """
         if (moved := self.sides.moved.get(key)) is not None:
-            yield (key, is_below), moved.needed(-1 if self.is_new else 0, names, is_counted=is_counted)
+            yield (key, bool(above)), moved.needed(-1 if self.is_new else 0, names, is_counted=is_counted)
         is_dropped = not self.is_new and key not in self.sides.queries_after
         is_set_before = not self.is_new and key in self.sides.set_again  # before it loses any column
-        for below in filter(None, map(self.reads, self.queries.get(key, ()))):
-            if is_dropped:
+        for below in map(self.reads, self.queries.get(key, ()) if key not in above else ()):
+            if below is not None and is_dropped:
                 counted = below.counted | (below.spread if is_counted else NOTHING)
-                yield from self._needed(below, None, counted, is_below=True)
-            elif self.mode(key) is SchemaMode.EVOLUTION and not is_set_before:
+                yield from self._needed(below, None, counted, above | {key})
+            elif below is not None and self.mode(key) is SchemaMode.EVOLUTION and not is_set_before:
                 for spread in below.spread:
-                    yield from self._needed_of(spread, names, is_counted, is_below=True)
+                    yield from self._needed_of(spread, names, is_counted, above | {key})
 
     @cached_property
     def _typed(self) -> Mapping[Column, Mapping[str, frozenset[str]]]:

@@ -10,8 +10,10 @@ import pytest
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import Allowance, DestructiveKind, Policy, Removed
+from delta_engine.aspects.restores import RestoreTable
 from delta_engine.compile.compiled_plan import Step
 from delta_engine.compile.planner import TablePlanner
+from delta_engine.compile.restoring import with_restores
 from delta_engine.models import (
     Column,
     ColumnMask,
@@ -284,6 +286,25 @@ def test_a_view_that_counts_columns_keeps_their_number_until_one_has_come() -> N
     renamed = (Column("id", "bigint"), Column("address", "string"))
     between = former.replace("dev.silver.orders", "(SELECT `id`, `address` FROM dev.silver.orders)")
     assert of_sold(query, former, *renamed) == [between, ADD, query]
+
+
+@pytest.mark.parametrize("is_between", [False, True])
+def test_a_view_follows_a_restored_table_and_is_still_bridged_over_another_one(*, is_between: bool) -> None:
+    days = Table("dev", "silver", "days", [Column("id", "bigint"), Column("day", "date")])
+    query = "SELECT o.{} AS a, d.{} AS b FROM dev.silver.orders AS o JOIN dev.silver.days AS d ON o.id = d.id"
+    renamed = replace(SOLD, columns=SOLD.columns[:2], declared_at=None)
+    view = replace(MAILS, query=query.format("mail", "day"))
+    state = CatalogState(
+        tables={ORDERS.key: state_of(ORDERS), days.key: state_of(days)}, views={view.key: view_state_of(view)}
+    )
+    desired = replace(view, query=query.format("address", "id"), declared_at=None)
+    plan = TablePlanner().plan([renamed, replace(days, columns=days.columns[:1]), desired], state)
+    restored = ORDERS if is_between else days
+    plan = with_restores(plan, {restored.qualified_name: RestoreTable(version=1)})
+    assert refusals_of_views(plan) == []
+    statements = [sql.split(" `")[0] for sql in statements_of(plan) if "columnMapping" not in sql]
+    once, bridged = ["ALTER VIEW", "ALTER TABLE"], ["ALTER VIEW", "ALTER TABLE", "ALTER VIEW"]
+    assert statements == ["RESTORE TABLE", *(once if is_between else bridged)]
 
 
 NARROW, WIDE = (
