@@ -115,21 +115,16 @@ def with_ignored_drift(
 ) -> tuple[Model, ...]:
     """Return the models with the observed side of ignored drift, without those whose deletion is ignored."""
     by_key = {resource.model_key: resource for resource in drifted}
-    pairs = (
-        (model, by_key.get(resource_key(model.qualified_name)))
-        for model in without_ignored_deletions(models, by_key.values())
+    pairs = ((model, by_key.get(resource_key(model.qualified_name))) for model in models)
+    return tuple(
+        _with_ignored(model, resource, policy) if resource else model
+        for model, resource in pairs
+        if not (resource and _is_ignored_deletion(resource))
     )
-    return tuple(_with_ignored(model, resource, policy) if resource else model for model, resource in pairs)
 
 
-def without_ignored_deletions(
-    models: Sequence[Model], drifted: Iterable[ComparedResource]
-) -> tuple[Model, ...]:
-    """Return the models without those whose deletion the policy ignores."""
-    ignored = {
-        resource.model_key for resource in drifted if not resource.observed.exists and not resource.drift
-    }
-    return tuple(model for model in models if resource_key(model.qualified_name) not in ignored)
+def _is_ignored_deletion(drifted: ComparedResource) -> bool:
+    return not (drifted.observed.exists or drifted.drift)
 
 
 def overwritten_drift(
