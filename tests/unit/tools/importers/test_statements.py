@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -491,6 +492,18 @@ def test_files_that_cannot_be_read_are_left_out(name: str, tmp_path: Path) -> No
     source = read(tmp_path, data, T)
     assert source.models == (table(),)
     assert messages(source, tmp_path)[0].startswith(message)
+
+
+def test_a_link_to_nothing_is_named_and_a_pipe_is_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "1.sql").write_text(T)
+    (tmp_path / "2.sql").symlink_to("nowhere.sql")
+    (tmp_path / "3.sql").symlink_to(tmp_path)
+    os.mkfifo(tmp_path / "4.sql")
+    source = read_source([tmp_path], Wanted(home=("dev", "silver")), Variables({}, {}))
+    assert source.models == (table(),)
+    assert [str(refusal) for refusal in source.refusals] == [
+        f"{tmp_path}/2.sql: the file cannot be read: No such file or directory."
+    ]
 
 
 def test_files_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
