@@ -258,6 +258,7 @@ class BrokenView:
         is_converted: whether other columns get the names of the columns.
         is_selected: whether the run includes its model.
         is_by_star: whether the query reads the columns by a star, and names none of them.
+        is_counted: whether only the number of columns changes, which the query needs.
     """
 
     name: ViewName
@@ -269,6 +270,7 @@ class BrokenView:
     is_converted: bool = False
     is_selected: bool = True
     is_by_star: bool = False
+    is_counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,13 @@ class _Losses:
             facts = lost[relation, is_below]
             columns = {name for name, _ in facts if name}
             is_by_star = bool(columns) and columns.isdisjoint(reads.columns.get(relation, ()))
-            yield broken(relation, () if EXISTS in facts else tuple(sorted(columns)), is_by_star=is_by_star)
+            is_gone = EXISTS in facts
+            yield broken(
+                relation,
+                () if is_gone else tuple(sorted(columns)),
+                is_by_star=is_by_star,
+                is_counted=not is_gone and not columns,
+            )
         yield from self._renamed_in(reads.columns, broken)
 
     def _gone_from(self, view: View, broken: partial[BrokenView]) -> Iterator[BrokenView]:

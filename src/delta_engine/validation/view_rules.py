@@ -215,6 +215,8 @@ def _loss(broken: BrokenView) -> str:
         return f"it reads {names}, which the plan converts: between two statements, no column has this name"
     if broken.renamed_to:
         return f"it reads {broken.relation}, which the plan renames to {broken.renamed_to}"
+    if broken.is_counted:
+        return f"it needs a certain number of columns of {broken.relation}, which the plan changes"
     if not broken.columns:
         return f"it reads {broken.relation}, which the plan drops"
     return (

@@ -273,6 +273,8 @@ def test_a_left_out_view_keeps_what_each_query_needs_that_a_killed_run_may_have_
     state = CatalogState(tables={ORDERS.key: state_of(ORDERS)}, views={MAILS.key: hidden})
     plan = TablePlanner().plan([longer], state)
     assert [(view.name.key, view.columns) for view in plan.broken_views] == [(MAILS.key, ())]
+    (reason,) = refusals_of_views(plan)
+    assert reason == "it needs a certain number of columns of dev.silver.orders, which the plan changes"
 
 
 def test_a_view_that_reads_a_renamed_column_alone_changes_twice() -> None:

@@ -95,6 +95,11 @@ PLAN_CASES: list[PlanCase] = [
         TablePlan((), (BrokenView(NAME, "dev.silver.orders", ("id",), HERE, is_converted=True),)),
         TablePlan((READS,)),
     ),
+    (
+        view_rules.ViewsKeepWhatTheyRead(),
+        TablePlan((), (BrokenView(NAME, "dev.silver.orders", (), HERE, is_counted=True),)),
+        TablePlan((READS,)),
+    ),
     (view_rules.ViewsFindAnOrder(), CIRCLE, TablePlan((READS,))),
     (
         view_rules.ViewsFindAnOrder(),
