@@ -123,12 +123,14 @@ class FakeVersions:
     """Tells the ids of a platform's tables, which are other ones once a table was made anew."""
 
     def __init__(self, platform: FakePlatform) -> None:
+        self.asked: list[list[str]] = []
         self._platform = platform
         self._ids: dict[str, str] = {}
 
     def read_versions(
         self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
     ) -> Mapping[str, TableVersion]:
+        self.asked.append([table.key for table in tables])
         return {
             table.key: TableVersion(table_id=self._ids.get(table.key, f"id of {table.key}"), version=1)
             for table in tables

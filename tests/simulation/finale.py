@@ -79,14 +79,16 @@ def _converge(world: World, team: Team) -> None:
 def _undo(world: World) -> None:
     """An undo brings back what was declared before the run and takes back what the run added, or is refused.
 
-    What the record declared before and others had removed was repaired by the run, and stays.
+    What the record declared before and others had removed was repaired by the run, and stays. What its baseline kept
+    and others had removed may come back in place of what the run set: a known gap.
     """
     team = world.teams[0]
     before, statements = _tables(world), len(world.catalog.statements)
     state = team.documents.state()
-    records = filter(is_of_table, state.resources.values() if state else ())
+    records = [*filter(is_of_table, state.resources.values() if state else ())]
     applied = [record.applied.model for record in records if record.applied is not None]
-    recorded = {(model.key, part) for model in applied for part in parts_of(model)}
+    kept = [record.baseline for record in records if record.baseline is not None]
+    recorded = {(model.key, part) for model in (*applied, *kept) for part in parts_of(model)}
     repaired = {model.key for model in applied} - before.keys()
     declared = {(model.key, part) for model in team.models for part in parts_of(model)}
     code = _ran(world, team, Verb.SYNC, *world.scenario.last_edits)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from delta_engine.actions.drift_policy import DriftHandling
+from tests.simulation.lagging import Lag
 from tests.simulation.scenarios import ByHand, Command, Edit, Fault, FaultKind, Part, Scenario, Verb, Wait
 
 _SYNC: Final = Command(Verb.SYNC, has_consent=True)
@@ -28,6 +29,33 @@ FOUND: Final[Mapping[str, Scenario]] = {
             Part("jo", (Wait(10.0), ByHand("a", "add n with a comment"), Wait(60.0), ByHand("a", "drop n"))),
         ),
         last_edits=(Edit("a", "struct", "struct<a: int, p: int>"),),
+    ),
+    "another table has the name that a recorded one gets": Scenario(
+        seed=501677,
+        stickiness=0.9,
+        handling=DriftHandling.REVERT,
+        parts=(
+            Part("ann", (Command(Verb.SYNC, (Edit("a", "name", "2"),), has_consent=True),)),
+            Part("ben", (Command(Verb.SYNC, faults=(Fault(2, FaultKind.SLOW),)), Command(Verb.DRIFT))),
+            Part("cy", (_SYNC, Command(Verb.FORGET, has_consent=True))),
+            Part("etl", ()),
+        ),
+    ),
+    "a run believes a view that lacks a key of an unverified run": Scenario(
+        seed=502365,
+        stickiness=0.8,
+        handling=DriftHandling.REVERT,
+        parts=(
+            Part(
+                "ann",
+                (
+                    Command(Verb.SYNC, faults=(Fault(16, FaultKind.LOST_BEFORE),)),
+                    Command(Verb.SYNC, (Edit("b", "key", False),), has_consent=True),
+                ),
+            ),
+        ),
+        last_changes=(ByHand("twice", "body"),),
+        lags=(Lag("table_constraints", 60.0),),
     ),
 }
 """The scenarios by the faults of the engine that they found."""

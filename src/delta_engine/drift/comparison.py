@@ -152,8 +152,8 @@ def may_be_late(resource: ComparedResource, now: datetime) -> bool:
         return False
     if not resource.observed.exists:
         return isinstance(resource.name, QualifiedName | ViewName)
-    drift = drift_of(resource) if is_known(resource) else ()
-    return any(difference.kind in _TOLD_BY_ITSELF for difference in drift)
+    differences = drift_of(resource) if is_known(resource) else resource.changes
+    return any(difference.kind in _TOLD_BY_ITSELF for difference in differences)
 
 
 def is_recent(record: AnyRecord | None, now: datetime) -> bool:

@@ -168,7 +168,7 @@ def _touched(
     states: dict[str, SecurableState] = {
         f"{kind}.{key}": state for kind, of_kind in observed.by_kind.items() for key, state in of_kind.items()
     }
-    ids = _table_ids(environment, planned.plan, {key: states[key] for key in keys & states.keys()})
+    ids = _table_ids(environment, planned.plan, {key: states[key] for key in sorted(keys & states.keys())})
     return {
         key: touched_resource(states.get(key), models.get(key), records.get(key), ids.get(key))
         for key in sorted(keys)

@@ -274,7 +274,7 @@ def test_a_change_that_did_not_arrive_is_repaired_after_a_failed_second_read(
     platform.models, platform.shows = {changed.key: changed}, False
     platform.second_look_error = StatementError("no", sql="DESCRIBE", error_class="NO")
     commanded(engine_with(platform, deployment, FakeRefusedVersions()), [changed])()
-    platform.shows = True
+    platform.shows, platform.second_look_error = True, None
     sync(platform, deployment, changed)
     assert platform.states[changed.key] == created(changed)
     assert statuses(deployment) == {"a": "healthy"}

@@ -17,6 +17,8 @@ from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.state.states import CatalogState
+from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from delta_engine.telemetry import context
 from tests.builders import engines
 from tests.builders.deployment import deployment_over
@@ -135,6 +137,24 @@ def test_what_another_principal_changed_shows_beside_a_view_that_lags(
     runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} ADD COLUMNS (theirs INT)")
     lag(runner, "tables")
     assert drifted(engine, KEYED) == {"table.dev.silver.orders": ["column_added"]}
+
+
+def test_a_run_that_was_not_verified_leaves_no_unmanaged_part(
+    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run sees the key of the table itself, and drops what its model no longer declares."""
+    with monkeypatch.context() as patch:
+        patch.setattr(UnityCatalogReader, "snapshot_directly", refuse)
+        engine.sync_tables([KEYED])
+    lag(runner, "table_constraints")
+    engine.sync_tables([replace(KEYED, primary_key=None)])
+    runner.changed.clear()
+    assert runner.catalog.statements[-1] == f"ALTER TABLE {ADDRESS} DROP CONSTRAINT `pk`"
+    assert drifted(engine, replace(KEYED, primary_key=None)) == {}
+
+
+def refuse(_reader: UnityCatalogReader, _models: Sequence[Securable]) -> CatalogState:
+    raise StatementError("throttled", sql="", error_class="REQUEST_LIMIT_EXCEEDED")
 
 
 def statements_of_drift(runner: Faulty, engine: Orchestrator, *models: Table) -> list[str]:

@@ -47,6 +47,18 @@ def test_a_plan_is_applied_as_it_is_in_the_file(project: PlanProject) -> None:
     assert project.run("plan", "--detailed-exitcode").code == 0
 
 
+def test_tables_are_asked_in_order(project: PlanProject) -> None:
+    """Whatever order Python gives to sets of their names."""
+    project.declare(a="first", b="first", c="first", d="first", e="first", f="first", g="first")
+    project.sync()
+    project.declare(a="second", b="second", c="second", d="second", e="second", f="second", g="second")
+    project.versions.asked.clear()
+    project.plan()
+    assert project.versions.asked
+    for asked in project.versions.asked:
+        assert asked == [f"dev.silver.{name}" for name in "abcdefg"]
+
+
 def test_a_plan_that_was_applied_says_so(project: PlanProject) -> None:
     project.plan()
     project.apply()
