@@ -60,7 +60,8 @@ def _files(path: Path) -> Iterator[Path]:
         return
     if not path.is_dir():
         raise InvalidCommandError(f"--from {path} does not exist", way_out="Name a file or a folder.")
-    present = [file for file in path.rglob("*") if file.is_file() or not file.exists()]  # links to nothing too
+    # links to nothing too
+    present = [file for file in path.rglob("*") if file.is_file() or not file.exists()]
     files = [file for file in present if _is_read(file)]
     files = [file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)]
     if not files:
