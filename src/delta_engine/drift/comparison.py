@@ -156,9 +156,9 @@ def may_be_late(resource: ComparedResource, now: datetime) -> bool:
     return any(difference.kind in _TOLD_BY_ITSELF for difference in differences)
 
 
-def is_recent(record: AnyRecord | None, now: datetime) -> bool:
+def is_recent(record: AnyRecord, now: datetime) -> bool:
     """Whether a run changed a resource so lately that the catalog may not show it yet."""
-    return record is not None and record.change is not None and now - record.change.at < _LONGEST_LAG
+    return record.change is not None and now - record.change.at < _LONGEST_LAG
 
 
 def _with_changes(resource: SomeCompared) -> SomeCompared:

@@ -103,8 +103,9 @@ def _shown_late(
         if may_be_late(resource, now)
     }
     unreadable = {refusal.table or refusal.securable for refusal in observation.unreadable}
-    for name in (model.qualified_name for model in declared):
-        if labelled(name) in unreadable and is_recent(records.get(resource_key(name)), now):
+    for name in (model.qualified_name for model in declared if labelled(model.qualified_name) in unreadable):
+        record = records.get(resource_key(name))
+        if record is None or is_recent(record, now):
             suspects[resource_key(name)] = name
     if not suspects:
         return []

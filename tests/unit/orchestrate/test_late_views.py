@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from delta_engine.backends.sql_runner import Row
+from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError
 from delta_engine.models import Column, PrimaryKey, Securable, Table, View
 from delta_engine.orchestrate.backend import databricks_backend
@@ -90,6 +91,12 @@ def test_a_plan_does_not_repeat_what_a_view_does_not_show_yet(
     planned = plan_unlocked(engine, [KEYED])
     assert not planned.plan
     assert not planned.refusals
+
+
+def test_a_table_that_is_not_recorded_is_readable(runner: Faulty, engine: Orchestrator) -> None:
+    engine.sync_tables([KEYED])
+    lag(runner, *LAGS["the columns"])
+    assert drifted(replace(engine, deployment=Deployment.unrecorded()), KEYED) == {}
 
 
 def test_a_view_that_is_not_shown_yet_is_not_deleted(runner: Faulty, engine: Orchestrator) -> None:
