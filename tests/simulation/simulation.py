@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -11,6 +13,14 @@ from tests.simulation.judge import Finding
 from tests.simulation.scenarios import Scenario, drawn
 from tests.simulation.stage import Over
 from tests.simulation.world import World
+
+_NUMBERS = count()
+
+
+@cache
+def _folder() -> TemporaryDirectory[str]:
+    """Return the folder of this process for documents that were not saved, in a folder for each story."""
+    return TemporaryDirectory()
 
 
 class Story(NamedTuple):
@@ -32,13 +42,12 @@ def story_of(seed: int) -> Story:
 
 def played(scenario: Scenario) -> Story:
     """Play the story of a scenario."""
-    with TemporaryDirectory() as folder:
-        world = World(scenario, Path(folder))
-        with world.stage.in_its_time():
-            try:
-                world.play()
-                if world.judge.finding is None:
-                    play_finale(world)
-            except Over:
-                pass
+    world = World(scenario, Path(_folder().name) / str(next(_NUMBERS)))
+    with world.stage.in_its_time():
+        try:
+            world.play()
+            if world.judge.finding is None:
+                play_finale(world)
+        except Over:
+            pass
     return Story(scenario, tuple(world.stage.lines), world.judge.finding)

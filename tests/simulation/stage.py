@@ -16,8 +16,12 @@ from random import Random
 from types import SimpleNamespace
 from unittest.mock import patch
 
+from delta_engine.backends import sql_runner
+from delta_engine.deployment.stores import files
+from delta_engine.execute import action_runner
 from delta_engine.telemetry import context
 from tests.fakes.unity_catalog import catalog as fake_catalog
+from tests.simulation.inline import InlineExecutor
 
 SECONDS_OF_A_TURN = 0.5
 _BEGIN = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -127,13 +131,20 @@ class Stage:
 
     @contextmanager
     def in_its_time(self) -> Iterator[None]:
-        """Let engine and catalog read the simulated clock, and count ids in place of drawing them."""
+        """Let engine and catalog read the simulated clock, count ids in place of drawing them, and start no threads.
+
+        Documents are not compressed.
+        """
         clock = SimpleNamespace(now=lambda _zone: self.moment())
         ids = SimpleNamespace(uuid4=lambda: SimpleNamespace(hex=self._new_id()))
         with (
             patch.object(context, "datetime", clock),
             patch.object(context, "uuid", ids),
             patch.object(fake_catalog, "datetime", clock),
+            patch.object(action_runner, "ThreadPoolExecutor", InlineExecutor),
+            patch.object(sql_runner, "ThreadPoolExecutor", InlineExecutor),
+            patch.object(files, "compressed", lambda data: data),
+            patch.object(files, "decompressed", lambda data, *_: data),
         ):
             yield
 
