@@ -311,6 +311,7 @@ def test_two_different_masks_that_meet_are_refused() -> None:
     apart = policy("b", protection=OTHER, to=["hr"])
     assert len(meeting(TAGGED, policy("a"), apart)) == 1
     assert meeting(TAGGED, policy("a", excepted=["HR"]), apart) == []
+    assert meeting(TAGGED, apart, policy("c", excepted=["HR"])) == []
 
 
 def test_a_mask_of_the_table_meets_policies() -> None:
