@@ -169,6 +169,15 @@ def test_another_principal_s_thing_of_the_same_name_is_unmanaged(
     assert name.split()[-1] in str(unmanaged(project))
 
 
+def test_another_principal_s_table_of_the_same_name_is_recorded_as_unmanaged(project: CatalogProject) -> None:
+    created_table(project)
+    project.by_hand(*OTHER_THINGS["DROP TABLE"])
+    declare(project, "", "")
+    project.sync()
+    recorded = json.loads(project.run("state show table.dev.silver.customers").stdout)
+    assert recorded["status"] == "unmanaged"
+
+
 @pytest.mark.parametrize(("create", "name", "drop"), CREATIONS)
 def test_what_a_killed_run_dropped_is_forgotten(
     project: CatalogProject, create: Callable[[CatalogProject], None], name: str, drop: str

@@ -68,6 +68,12 @@ def test_edited_files_are_refused(path: Path, edit: Callable[[dict[str, Any]], o
         read(path, json.dumps(document).encode())
 
 
+def test_a_plan_file_is_laid_out_for_reviews() -> None:
+    data = encode_plan_file(PLAN)
+    assert data.startswith(b'{\n  "$schema": ')
+    assert data.endswith(b"\n}\n")
+
+
 def test_a_plan_file_that_was_cut_off_may_be_written_anew_there(path: Path) -> None:
     data = encode_plan_file(PLAN)
     with pytest.raises(PlanFileError, match="Write it again and review it"):
