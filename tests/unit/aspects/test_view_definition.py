@@ -176,6 +176,13 @@ def test_a_view_that_stops_evolving_gets_its_comments_although_it_has_inherited_
     ]
 
 
+def test_comments_of_a_view_that_evolves_stay_where_the_model_leaves_the_mode() -> None:
+    observed = ViewState(
+        query=QUERY, schema_mode=SchemaMode.EVOLUTION, columns=(ViewColumn("name", "A name"),)
+    )
+    assert statements(view(columns=[ViewColumn("name", "A name")]), observed) == []
+
+
 def test_a_renamed_view_keeps_its_rights() -> None:
     former = ViewName("dev", "gold", "turnover")
     observed = replace(view_state_of(view()), former_name=former)
