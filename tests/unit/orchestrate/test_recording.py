@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -38,11 +39,13 @@ from delta_engine.ownership.recorded import (
 )
 from delta_engine.state.audits import Audit
 from delta_engine.state.states import CatalogState, TableState
+from delta_engine.state.table_queries import TableVersion
 from tests.builders.deployment import FACTS, NOON, applied, repository_over
 from tests.builders.models import ORDERS, observed, orders
 
 KEY = resource_key(ORDERS)
 SILVER = SchemaName("dev", "silver")
+OTHERS = QualifiedName("dev", "silver", "others")
 X, Y, THEIRS = Column("x", "int"), Column("y", "int"), Column("theirs", "int")
 MODEL = orders(Column("id", "bigint"), X)
 SENT = RunStatement(sql="ALTER", seconds=1)
@@ -63,7 +66,9 @@ class Run:
             intent=Intent(planner=TablePlanner(policy or Policy()), models=(MODEL,)),
             snapshot=catalog,
         )
-        changes = dict.fromkeys((KEY, resource_key(SILVER)), LastChange(run="run-1", at=NOON))
+        changes = dict.fromkeys(
+            (KEY, resource_key(SILVER), resource_key(OTHERS)), LastChange(run="run-1", at=NOON)
+        )
         self.records = AppliedRecords(self.recorder, planned)
         self.recording = Recording(self.recorder, planned, changes, lambda _outcome: None)
 
@@ -133,6 +138,31 @@ def test_a_stopped_table_is_recorded_if_it_was_begun(run: Run) -> None:
     resource = run.record(replace(stopped, runs=(SENT,)))
     assert resource is not None
     assert resource.status is Status.DEGRADED
+
+
+class Versions:
+    """Says that all tables have one version, and notes which it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[QualifiedName] = []
+
+    def read_versions(
+        self, tables: Sequence[QualifiedName], *, with_id: Collection[str]
+    ) -> Mapping[str, TableVersion]:
+        self.asked += tables
+        return {table.key: TableVersion(table_id="id", version=7) for table in tables}
+
+
+def test_only_created_and_changed_tables_have_a_version_that_the_run_left(run: Run) -> None:
+    gone = QualifiedName("dev", "silver", "gone")
+    versions, failure = Versions(), StatementError("no", sql="ALTER", error_class=None)
+    run.recorder.resources[resource_key(OTHERS)] = applied(replace(MODEL, table_name="others"))
+    run.record(Outcome(name=ORDERS, kind=OutcomeKind.CHANGED, runs=(SENT,)))
+    run.record(Outcome(name=OTHERS, kind=OutcomeKind.FAILED, failure=failure))
+    run.record(Outcome(name=gone, kind=OutcomeKind.DROPPED, runs=(SENT,)))
+    run.recording.note_versions(versions)
+    assert versions.asked == [ORDERS]
+    assert run.table().delta_version == 7
 
 
 def test_a_failure_without_a_statement_has_none_in_the_document_and_the_log(
