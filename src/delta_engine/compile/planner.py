@@ -181,8 +181,11 @@ class TablePlanner:
         undone: Collection[SecurableName] | None,
     ) -> Iterator[SecurableChange]:
         """Yield what becomes of all but tables that only records have; an undo drops what the undone run created."""
-        for record in undeclared(records, models):
-            if isinstance(record.name, QualifiedName) or record.declared is None:
+        others = {
+            key: record for key, record in records.items() if not isinstance(record.name, QualifiedName)
+        }
+        for record in undeclared(others, (model for model in models if not isinstance(model, Table))):
+            if record.declared is None:
                 continue
             name = record.declared.qualified_name
             exists = _exists(name, state)
