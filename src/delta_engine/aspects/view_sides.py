@@ -131,22 +131,20 @@ class Side:
             counted: the keys of those of which it needs a certain number of columns.
         """
         needs: dict[tuple[str, bool], State] = defaultdict(frozenset)
-        for read, facts in self._needed(self.reads(query), returned, counted, NOTHING):
-            needs[read] |= facts
+        if (reads := self.reads(query)) is not None:
+            for read, facts in self._needed(reads, returned, counted, NOTHING):
+                needs[read] |= facts
         for (table, name), outputs in self._typed.items() if self.mode(key) is SchemaMode.BINDING else ():
             if retyped_columns(query, self.relations, outputs):
                 needs[table, True] |= {type_of(name, is_new=self.is_new)}
         return needs
 
-    def _needed(
-        self, reads: Reads | None, returned: Set[str] | None, counted: Set[str], above: Set[str]
-    ) -> _Needed:
-        for key, names in reads.columns.items() if reads else ():
-            if reads and key in reads.spread:
-                all_names = None if returned is None else names | returned
-                yield from self._needed_of(key, all_names, key in counted, above)
-            else:
-                yield from self._needed_of(key, names, key in counted, above)
+    def _needed(self, reads: Reads, returned: Set[str] | None, counted: Set[str], above: Set[str]) -> _Needed:
+        for key, names in reads.columns.items():
+            read: Set[str] | None = names
+            if key in reads.spread:
+                read = None if returned is None else names | returned
+            yield from self._needed_of(key, read, key in counted, above)
 
     def _needed_of(self, key: str, names: Set[str] | None, is_counted: bool, above: Set[str]) -> _Needed:
         """Yield the facts of a table or view, and those below a view that evolves, or that is dropped.
