@@ -160,7 +160,7 @@ class Side:
             if below is not None and is_dropped:
                 counted = below.counted | (below.spread if is_counted else NOTHING)
                 yield from self._needed(below, None, counted, above | {key})
-            elif below is not None and self.mode(key) is SchemaMode.EVOLUTION and not is_set_before:
+            elif below is not None and self.sides.evolves(key) and not is_set_before:
                 for spread in below.spread:
                     yield from self._needed_of(spread, names, is_counted, above | {key})
 

@@ -559,6 +559,25 @@ def test_a_view_that_is_bound_to_the_columns_of_a_new_one_follows_their_drop(que
     assert any("DROP COLUMNS" in sql for sql in before)
 
 
+def test_a_new_view_counts_no_columns_of_one_that_evolves_until_its_own_change() -> None:
+    spreads = View("dev", "gold", "v", "SELECT * FROM dev.silver.wide", schema_mode=SchemaMode.EVOLUTION)
+    counts = View("dev", "gold", "w", "SELECT o.c FROM dev.gold.v AS o(a, c)")
+    state = CatalogState(
+        tables={table("wide").key: state_of(table("wide", "a", "b"))},
+        views={
+            spreads.key: replace(view_state_of(spreads), columns=(ViewColumn("a"), ViewColumn("b"))),
+            counts.key: ABSENT_VIEW,
+        },
+    )
+    kept = replace(spreads, schema_mode=SchemaMode.COMPENSATION, declared_at=None)
+    plan = TablePlanner().plan([table("wide", "a", "c"), kept, counts], state)
+    assert refusals_of_views(plan) == []
+    steps = compiled(plan).steps
+    (creation,) = (step for step in steps if step.name == counts.qualified_name)
+    before = [each.sql for step in all_before(creation, steps) for each in step.statements]
+    assert any("DROP COLUMNS" in sql for sql in before)
+
+
 def all_before(step: Step, steps: Sequence[Step]) -> list[Step]:
     direct = [steps[number] for number in step.after]
     return [*direct, *(earlier for each in direct for earlier in all_before(each, steps))]
