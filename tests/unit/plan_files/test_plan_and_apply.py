@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -57,6 +58,18 @@ def test_tables_are_asked_in_order(project: PlanProject) -> None:
     assert project.versions.asked
     for asked in project.versions.asked:
         assert asked == [f"dev.silver.{name}" for name in "abcdefg"]
+
+
+def test_only_tables_whose_read_shows_no_id_are_asked_for_it(project: PlanProject) -> None:
+    project.declare(a="first", b="first")
+    project.sync()
+    read = project.platform.states["dev.silver.a"]
+    shown = replace(read, audit=replace(read.audit, table_id="the id of a"))
+    project.platform.states["dev.silver.a"] = shown
+    project.declare(a="second", b="second")
+    project.versions.asked.clear()
+    project.plan()
+    assert project.versions.asked[-1] == ["dev.silver.b"]
 
 
 def test_a_plan_that_was_applied_says_so(project: PlanProject) -> None:
