@@ -180,10 +180,10 @@ def differing_lines(before: str | None, after: str | None) -> tuple[Branch, ...]
 
 
 def _lines_in(text: str | None) -> list[str]:
-    """Return the lines of a text that reports show in quotes with escapes, because it has several."""
+    """Return the lines of a text, which reports show in quotes with escapes."""
     if text is None:
         return []
-    is_quoted = text[:1] in ("'", '"') and text[:1] == text[-1:] and "\\n" in text
+    is_quoted = text[:1] in ("'", '"') and text[:1] == text[-1:]
     with suppress(SyntaxError, ValueError):
         return str(literal_eval(text)).splitlines() if is_quoted else [text]
     return [text]

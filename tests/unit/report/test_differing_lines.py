@@ -61,3 +61,8 @@ def test_texts_of_one_line_and_equal_lines_are_shown_whole() -> None:
     assert differing_lines("'a'", "'b'") == ()
     assert differing_lines(repr("a\nb"), repr("a\nb\n")) == ()
     assert differing_lines("'broken\\n", "other") == ()
+
+
+def test_a_text_that_gets_a_second_line_keeps_its_first() -> None:
+    assert [*leaf_lines(differing_lines(repr("a"), repr("a\nb")))] == ["└── + b"]
+    assert [*leaf_lines(differing_lines(repr("a\nb"), repr("a")))] == ["└── - b"]
