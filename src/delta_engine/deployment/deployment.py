@@ -48,7 +48,8 @@ class Deployment:
 
     def peek_replayed(self, *, allow_cached: bool = False) -> DeploymentState | None:
         """Return the document without a lock, with the journals of killed runs replayed; a recent copy if allowed."""
-        loaded, journals = self.repository.load(allow_cached=allow_cached), self.journals.read()
+        journals = self.journals.read()  # first: a run that ends meanwhile is in the later document
+        loaded = self.repository.load(allow_cached=allow_cached)
         if loaded is None:
             require_no_journal(journals, self.repository.location)
             return None
