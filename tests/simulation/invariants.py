@@ -327,6 +327,8 @@ class OwnChangesAreNoDrift(Invariant):
 
     def on_ended(self, process: Process, code: ExitCode | None) -> str | None:
         is_unseen = process.is_changing and code is not ExitCode.DONE
+        if is_unseen and not self.world.catalog.functions:
+            self._touched.add(f"dev.silver.{FUNCTION}")
         has_lag = any(lag.view not in self._TOLD_BY_TABLES for lag in self.world.lags)
         self._is_unsure = self._is_unsure or (is_unseen and has_lag)
         if process.report is None or self._is_unsure:
