@@ -62,6 +62,7 @@ _VERSION = re.compile(r"((?:`(?:[^`]|``)*`\.?)+) VERSION AS OF ")
 """A former version of a table."""
 
 
+@lru_cache(maxsize=4096)
 def parse_question(sql: str) -> statements.Question:
     """Return what a statement asks about a table or a schema; about none for a query, unless it travels in time.
 
