@@ -20,6 +20,7 @@ from delta_engine.state.states import state_of
         ("dbfs:/mnt/x", "/mnt/x/", True),
         ("file:///tmp/x", "file:/tmp/x", True),
         ("/tmp/x", "file:/tmp/x", True),
+        ("/tmp/x", "/tmp/y", False),
         ("/tmp/x", "s3://tmp/x", False),
         ("abfss://c@a.dfs.core.windows.net/x", "abfss://c@a.dfs.core.windows.net/x/", True),
     ],

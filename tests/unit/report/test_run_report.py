@@ -41,7 +41,7 @@ from tests.builders.engines import engine_on
 from tests.builders.models import orders
 from tests.builders.published_schemas import report_schema
 from tests.fakes.platform import FakePlatform, recorded, with_plan
-from tests.fakes.recording_sql_runner import RecordingSqlRunner
+from tests.fakes.recording_sql_runner import RecordingSqlRunner, refuse
 
 AT = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 STARTED: dict[str, Any] = {"run_id": "1", "operation": "sync", "facts": FACTS, "started_at": AT}
@@ -230,6 +230,19 @@ def test_moments_of_the_history_are_utc(report: RunReport) -> None:
     runner = RecordingSqlRunner()
     RunHistory(runner, HISTORY).append(replace(report, started_at=elsewhere))
     assert "TIMESTAMP '2026-03-01 13:00:00.000000 UTC'" in runner.statements[-1]
+
+
+def test_a_missing_history_is_created_with_types_that_spark_has(report: RunReport) -> None:
+    answers = iter(["TABLE_OR_VIEW_NOT_FOUND"])
+    runner = RecordingSqlRunner(
+        lambda sql: refuse(sql, condition) if (condition := next(answers, "")) else ()
+    )
+    RunHistory(runner, HISTORY).append(report)
+    assert runner.verbs == ["INSERT", "CREATE", "INSERT"]
+    (created,) = sqlglot.parse(runner.statements[1], dialect="databricks")
+    assert isinstance(created, sqlglot.exp.Create)
+    types = {column.args["kind"].sql("databricks") for column in created.find_all(sqlglot.exp.ColumnDef)}
+    assert types == {"STRING", "TIMESTAMP", "BIGINT", "BOOLEAN", "DOUBLE"}
 
 
 def test_the_configuration_names_the_history(project: Path) -> None:

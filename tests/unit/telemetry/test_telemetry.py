@@ -132,6 +132,7 @@ def test_a_traceback_stays_on_its_line() -> None:
         (f"with dapi{'0a' * 16}-2 in it", "with *** in it"),
         ("AccountName=a;AccountKey=ab+/c==;", "AccountName=a;AccountKey=***;"),
         ("abfss://c@a.dfs/x?sv=1&sig=ab%3D", "abfss://c@a.dfs/x?sv=1&sig=***"),
+        ("the blob x?sv=1&sig=ab%3D is gone", "the blob x?sv=1&sig=*** is gone"),
         ("COMMENT 'design = a'", "COMMENT 'design = a'"),
         ("COMMENT 'the secret of orders'", "COMMENT 'the secret of orders'"),
         ("ALTER COLUMN `token_count` COMMENT 'x'", "ALTER COLUMN `token_count` COMMENT 'x'"),
