@@ -207,6 +207,13 @@ def test_a_create_statement_that_is_not_understood_is_refused(statement: str) ->
     )
 
 
+def test_a_mask_may_be_passed_its_own_column_alone() -> None:
+    function = {"catalog_name": "dev", "schema_name": "f", "function_name": "hide"}
+    masks = [{"column_name": "B", "function_name": function}]
+    state = read(texts={"AS JSON": document(*PLAIN, column_masks=masks)})
+    assert [column.mask for column in state.columns] == [None, ColumnMask("dev.f.hide")]
+
+
 def test_masks_and_a_row_filter_do_not_hide_which_columns_are_counted() -> None:
     """Their clauses, and the default collation, stand in the statement on recent runtimes."""
     masked = {

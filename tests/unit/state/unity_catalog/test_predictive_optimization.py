@@ -42,10 +42,14 @@ def test_predictive_optimization_is_the_table_s_own(shown: str | None, setting: 
     assert read(texts={"AS JSON": text}).predictive_optimization == setting
 
 
-def test_only_schemas_that_declare_their_optimization_are_described() -> None:
+def test_only_existing_schemas_that_declare_their_optimization_are_described() -> None:
     catalog = FakeUnityCatalog(("dev.silver", "dev.gold"))
     catalog.run("ALTER SCHEMA dev.silver DISABLE PREDICTIVE OPTIMIZATION")
-    declared = [Schema("dev", "Silver", predictive_optimization="enable"), Schema("dev", "gold")]
+    declared = [
+        Schema("dev", "Silver", predictive_optimization="enable"),
+        Schema("dev", "gold"),
+        Schema("dev", "not_yet", predictive_optimization="enable"),
+    ]
     schemas = UnityCatalogReader(catalog).snapshot(declared).schema_states
     assert schemas["dev.silver"].predictive_optimization == "disable"
     assert schemas["dev.gold"].predictive_optimization is None
