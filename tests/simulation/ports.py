@@ -13,7 +13,7 @@ from delta_engine.deployment.stored import DocumentIdentity, LockRecord, StoredD
 from delta_engine.deployment.stores.files import FileVersions
 from delta_engine.deployment.stores.memory import MemoryStateStore
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import QualifiedName, Securable
+from delta_engine.models import Function, QualifiedName, Securable
 from delta_engine.state.states import CatalogState
 from tests.simulation.judge import grants_on
 from tests.simulation.lagging import shown
@@ -46,13 +46,14 @@ class SimulatedCatalog:
         return self._read("reads the catalog", models, directly=False)
 
     def snapshot_directly(self, models: Sequence[Securable]) -> CatalogState:
-        return self._read("reads what it changed", models, directly=True)
+        return self._read("reads again, directly", models, directly=True)
 
     def _read(self, what: str, models: Sequence[Securable], *, directly: bool) -> CatalogState:
         world = self._process.world
 
         def effect() -> CatalogState:
-            self._process.seen_grants = grants_on(self._catalog.functions)
+            if any(isinstance(model, Function) for model in models):
+                self._process.seen_grants = grants_on(self._catalog.functions)
             state = self._catalog.snapshot(models)
             return shown(state, world.lags, world.past, world.stage.now, directly=directly)
 
