@@ -52,6 +52,10 @@ class Invariant:
         """A process sends a statement that changes the catalog."""
         return None
 
+    def on_journaled(self, process: Process) -> str | None:
+        """A process has journaled what it is about to do, or what it did."""
+        return None
+
     def on_changed(self, process: Process | None, change: Changed) -> str | None:
         """A statement of a process, or of a person, changed a table."""
         return None
@@ -163,7 +167,10 @@ class LossesHaveConsent(Invariant):
 
 
 class OthersKeepTheirParts(Invariant):
-    """A sync removes no tag or grant that others made and no model ever declared, and no such check without consent."""
+    """A sync removes no tag or grant that others made and no model ever declared, and no such check without consent.
+
+    A model is declared once a run has journaled that it applies it.
+    """
 
     _KINDS: Final = ("tag", "grant", "check")
 
@@ -172,7 +179,7 @@ class OthersKeepTheirParts(Invariant):
         self._theirs: set[tuple[str, str]] = set()
         self._declared: set[tuple[str, str]] = set()
 
-    def on_sent(self, process: Process, sql: str) -> str | None:
+    def on_journaled(self, process: Process) -> str | None:
         self._declared |= {(model.key, part) for model in process.models for part in parts_of(model)}
         return None
 

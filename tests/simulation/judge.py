@@ -57,6 +57,9 @@ class Judge:
     def on_sent(self, process: Process, sql: str) -> None:
         self._tell(methodcaller("on_sent", process, sql))
 
+    def on_journaled(self, process: Process) -> None:
+        self._tell(methodcaller("on_journaled", process))
+
     def on_changed(
         self,
         process: Process | None,

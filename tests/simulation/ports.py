@@ -112,6 +112,7 @@ class SimulatedJournals:
     def append(self, run_id: str, position: int, entry: bytes) -> None:
         def effect() -> None:
             self._journals.entries.setdefault(run_id, {})[position] = entry
+            self._process.world.judge.on_journaled(self._process)
 
         self._process.call(f"journals entry {position}", effect, _STORE_ERRORS)
 
