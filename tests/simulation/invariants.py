@@ -346,6 +346,24 @@ class OwnChangesAreNoDrift(Invariant):
         return None
 
 
+class ImportsOnlyRead(Invariant):
+    """An import sends no statement, and saves no document."""
+
+    def on_sent(self, process: Process, sql: str) -> str | None:
+        return f"{process.actor} {process.name} sends {sql}" if process.imported else None
+
+    def on_saved(self, process: Process, state: DeploymentState) -> str | None:
+        return f"{process.actor} {process.name} saves serial {state.serial}" if process.imported else None
+
+
+class ImportsAreWhole(Invariant):
+    """The files that an import writes are whole, load again, and say what the catalog showed, however it ends."""
+
+    def on_ended(self, process: Process, code: ExitCode | None) -> str | None:
+        fault = process.imported.fault(code) if process.imported else None
+        return f"{process.actor} {process.name} {fault}" if fault else None
+
+
 def _masked(models: Iterable[Table], key: str) -> set[str]:
     return {
         f"column {column.name}"
@@ -360,6 +378,7 @@ def _is_column(part: str) -> bool:
 
 
 ALL: Final = (
+    ImportsOnlyRead,
     OneRunChangesAtATime,
     NoSaveIsLost,
     RunsAreRecorded,
@@ -373,4 +392,5 @@ ALL: Final = (
     FilesAreAppliedOnce,
     OwnChangesAreNoDrift,
     TeamsKeepToTheirTables,
+    ImportsAreWhole,
 )

@@ -40,7 +40,7 @@ class SimulatedCatalog:
 
     def count(self, tables: Iterable[QualifiedName]) -> dict[str, int]:
         keys = [table.key for table in tables]
-        return self._process.call("counts rows", lambda: dict.fromkeys(keys, 0), _READ_ERRORS)
+        return self._process.call("counts rows", lambda: dict.fromkeys(keys, 0), READ_ERRORS)
 
     def snapshot(self, models: Sequence[Securable]) -> CatalogState:
         return self._read("reads the catalog", models, directly=False)
@@ -57,7 +57,7 @@ class SimulatedCatalog:
             state = self._catalog.snapshot(models)
             return shown(state, world.lags, world.past, world.stage.now, directly=directly)
 
-        return self._process.call(what, effect, _READ_ERRORS)
+        return self._process.call(what, effect, READ_ERRORS)
 
 
 class SimulatedStore:
@@ -217,7 +217,7 @@ def _of(kind: type[Exception], lost: type[Exception], conflict: type[Exception])
     )
 
 
-_READ_ERRORS = _of(CatalogReadError, CatalogReadError, CatalogReadError)
+READ_ERRORS = _of(CatalogReadError, CatalogReadError, CatalogReadError)
 _STORE_READ_ERRORS = _of(StoreError, StoreError, StoreError)
 _STORE_ERRORS = _of(StoreError, UncertainWriteError, ConflictError)
 

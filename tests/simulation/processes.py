@@ -13,6 +13,7 @@ from tests.builders.worlds import Kill
 from tests.simulation.scenarios import Command, FaultKind
 
 if TYPE_CHECKING:
+    from tests.simulation.imports import ImportedFolder
     from tests.simulation.teams import Team
     from tests.simulation.world import World
 
@@ -45,6 +46,7 @@ class Process:
         report: what a `drift` reported.
         seen_grants: the grants on functions when it last read the catalog.
         read_journals: the ids of the runs whose journals it read.
+        imported: what an `import` writes.
         notes: what it told the user.
     """
 
@@ -64,6 +66,7 @@ class Process:
     report: DriftReport | None = None
     read_journals: frozenset[str] = frozenset()
     seen_grants: frozenset[str] = frozenset()
+    imported: ImportedFolder | None = None
     lock_ids: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
 

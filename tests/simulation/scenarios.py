@@ -18,6 +18,9 @@ TABLES = ("aaab", "c")
 OTHER_ENGINE = "dee"
 """The engine of the second team."""
 
+IMPORTER = "ida"
+"""Who imports tables."""
+
 FUNCTION = "twice"
 BODIES = ("n * 2", "n + n", "2 * n")
 BY_HAND_ON_FUNCTION = {
@@ -80,7 +83,11 @@ class Verb(Enum):
     UNDO = "undo"
     FORGET = "state rm"
     COMPARE = "state sync"
+    IMPORT = "import"
 
+
+_DRAWN = tuple(verb for verb in Verb if verb is not Verb.IMPORT)
+"""What engines do. Imports have an actor of their own."""
 
 _AFTER_PLANS = (
     (Verb.APPLY,),
@@ -183,7 +190,8 @@ def drawn(seed: int) -> Scenario:
         lags=_lags(random, topics) if random.random() < 0.3 else (),
     )
     is_alone = random.random() < 0.75
-    return scenario if is_alone else scenario._replace(parts=(*parts, *_second_team(random, topics)))
+    others = () if is_alone else _second_team(random, topics)
+    return scenario._replace(parts=(*parts, *others, *_imports(Random(f"imports {seed}"))))
 
 
 def _second_team(random: Random, topics: Sequence[str]) -> Iterator[Part]:
@@ -192,6 +200,18 @@ def _second_team(random: Random, topics: Sequence[str]) -> Iterator[Part]:
     own = [topic for topic in topics if topic not in ("function", "reference")] or ["comment"]
     yield Part(OTHER_ENGINE, tuple(_commands(random, own, random.randint(1, 3), team)), team)
     yield Part("kit", (Wait(random.choice((2.0, 10.0, 60.0))), _by_hand(random, own, team)))
+
+
+def _imports(random: Random) -> Iterator[Part]:
+    """Yield who imports the tables of the first team, in one story of four. Other stories stay as they are."""
+    if random.random() < 0.75:
+        return
+    steps: list[Step] = []
+    for _ in range(random.randint(1, 3)):
+        count = random.choice((0, 1, 1, 2))
+        faults = tuple(Fault(random.randint(1, 6), random.choice([*FaultKind])) for _ in range(count))
+        steps += [Wait(random.choice((2.0, 10.0, 30.0))), Command(Verb.IMPORT, faults=faults)]
+    yield Part(IMPORTER, tuple(steps))
 
 
 def _topics(random: Random) -> list[str]:
@@ -214,7 +234,7 @@ def _topics(random: Random) -> list[str]:
 def _commands(random: Random, topics: Sequence[str], count: int, team: int = 0) -> list[Step]:
     steps: list[Step] = []
     for number in range(count):
-        verb = Verb.SYNC if number == 0 else random.choice((*Verb, Verb.SYNC, Verb.SYNC))
+        verb = Verb.SYNC if number == 0 else random.choice((*_DRAWN, Verb.SYNC, Verb.SYNC))
         sequence = random.choice(_AFTER_PLANS) if verb is Verb.PLAN else ()
         has_consent = random.random() < 0.6
         for position, each in enumerate((verb, *sequence)):

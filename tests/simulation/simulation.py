@@ -5,9 +5,12 @@ from __future__ import annotations
 from functools import cache
 from itertools import count
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+from unittest.mock import patch
 
+from delta_engine.config import whole_files
 from tests.simulation.finale import play_finale
 from tests.simulation.judge import Finding
 from tests.simulation.scenarios import Scenario, drawn
@@ -19,7 +22,7 @@ _NUMBERS = count()
 
 @cache
 def _folder() -> TemporaryDirectory[str]:
-    """Return the folder of this process for documents that were not saved, in a folder for each story."""
+    """Return the folder of this process for what stories write, in a folder for each story."""
     return TemporaryDirectory()
 
 
@@ -42,12 +45,15 @@ def story_of(seed: int) -> Story:
 
 def played(scenario: Scenario) -> Story:
     """Play the story of a scenario."""
-    world = World(scenario, Path(_folder().name) / str(next(_NUMBERS)))
-    with world.stage.in_its_time():
+    folder = Path(_folder().name) / str(next(_NUMBERS))
+    world = World(scenario, folder)
+    with world.stage.in_its_time(), patch.object(whole_files, "move_without_replacing", world.imports.move):
         try:
             world.play()
             if world.judge.finding is None:
                 play_finale(world)
         except Over:
             pass
+        finally:
+            rmtree(folder, ignore_errors=True)
     return Story(scenario, tuple(world.stage.lines), world.judge.finding)

@@ -7,6 +7,7 @@ as the next sleeper needs when all actors sleep.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -133,7 +134,7 @@ class Stage:
     def in_its_time(self) -> Iterator[None]:
         """Let engine and catalog read the simulated clock, count ids in place of drawing them, and start no threads.
 
-        Documents are not compressed.
+        Documents are not compressed, and files are not flushed to disk.
         """
         clock = SimpleNamespace(now=lambda _zone: self.moment())
         ids = SimpleNamespace(uuid4=lambda: SimpleNamespace(hex=self._new_id()))
@@ -143,6 +144,7 @@ class Stage:
             patch.object(fake_catalog, "datetime", clock),
             patch.object(action_runner, "ThreadPoolExecutor", InlineExecutor),
             patch.object(sql_runner, "ThreadPoolExecutor", InlineExecutor),
+            patch.object(os, "fsync", lambda _descriptor: None),
             patch.object(files, "compressed", lambda data: data),
             patch.object(files, "decompressed", lambda data, *_: data),
         ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from delta_engine.actions.policy import Ownership, Policy
 from delta_engine.aspects import function_definition
 from delta_engine.backends.sql_runner import Row
+from delta_engine.config.whole_files import create_atomically
 from delta_engine.deployment import journal, recorder
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.locks.lease import Lease
@@ -19,11 +21,21 @@ from delta_engine.deployment.stored import DocumentIdentity, StoredDocument
 from delta_engine.drift import synchronizing
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.models import Table
-from delta_engine.orchestrate import observing, orchestrator, recording, reviewed_plans
+from delta_engine.orchestrate import (
+    import_folder,
+    importing,
+    observing,
+    orchestrator,
+    recording,
+    reviewed_plans,
+)
+from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.drift_reports import report_drift
+from delta_engine.orchestrate.import_folder import FolderReport, import_to_folder
 from delta_engine.orchestrate.recording import Recording
 from delta_engine.ownership.recorded import Recorded
 from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.simulation import imports
 from tests.simulation import world as simulated
 from tests.simulation.ports import Documents
 from tests.simulation.simulation import story_of
@@ -153,6 +165,36 @@ def a_report_that_is_empty(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(simulated, "report_drift", empty)
 
 
+def an_import_that_repairs(patch: pytest.MonkeyPatch) -> None:
+    def repairing(backend: Backend, *arguments: Any) -> FolderReport:
+        backend.runner.run("COMMENT ON TABLE `dev`.`silver`.`a` IS ''")
+        return import_to_folder(backend, *arguments)
+
+    patch.setattr(imports, "import_to_folder", repairing)
+
+
+def an_import_that_drops_a_column(patch: pytest.MonkeyPatch) -> None:
+    as_model = importing.as_model
+
+    def shortened(*arguments: Any) -> Table:
+        model = as_model(*arguments)
+        return replace(model, columns=model.columns[:1])
+
+    patch.setattr(importing, "as_model", shortened)
+
+
+def files_that_are_written_in_two_steps(patch: pytest.MonkeyPatch) -> None:
+    def write(path: Path, data: bytes) -> None:
+        create_atomically(path, data[: len(data) // 2])
+        path.write_bytes(data)
+
+    patch.setattr(import_folder, "create_atomically", write)
+
+
+def unfinished_files_that_stay(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(import_folder, "remove_unfinished_files", lambda _folder: None)
+
+
 BREAKS: Mapping[str, Sequence[Break]] = {
     "OneRunChangesAtATime": [a_lease_that_is_never_checked, a_lease_that_never_expires],
     "NoSaveIsLost": [a_save_without_comparing],
@@ -167,6 +209,12 @@ BREAKS: Mapping[str, Sequence[Break]] = {
     "FilesAreAppliedOnce": [plan_files_that_are_forgotten],
     "OwnChangesAreNoDrift": [a_lag_that_is_forgotten, views_that_are_believed],
     "TeamsKeepToTheirTables": [comments_on_another_table],
+    "ImportsOnlyRead": [an_import_that_repairs],
+    "ImportsAreWhole": [
+        an_import_that_drops_a_column,
+        files_that_are_written_in_two_steps,
+        unfinished_files_that_stay,
+    ],
     "Converges": [comments_that_get_lost],
     "UndoBringsBack": [an_undo_that_does_nothing],
     "DriftIsReported": [a_report_that_is_empty],
@@ -189,6 +237,10 @@ HINTS: Mapping[Break, int] = {
     comments_that_get_lost: 18,
     an_undo_that_does_nothing: 9,
     a_report_that_is_empty: 4,
+    an_import_that_repairs: 3,
+    an_import_that_drops_a_column: 3,
+    files_that_are_written_in_two_steps: 35,
+    unfinished_files_that_stay: 134,
 }
 """Numbers that find a break, to try first: a change of the drawing makes them useless, and nothing else."""
 

@@ -44,6 +44,7 @@ from tests.builders.deployment import FACTS
 from tests.builders.histories import statement_by_hand
 from tests.builders.worlds import EVERYTHING, Catalog, Kill
 from tests.cases.ownership_ledger import parts_of
+from tests.simulation.imports import Imports
 from tests.simulation.judge import Judge
 from tests.simulation.lagging import Past
 from tests.simulation.ports import (
@@ -79,9 +80,11 @@ class World:
         teams: the owners of the projects, the first of which has the function.
         lags: the views that lag now.
         past: the tables at all times.
+        errored: the folder of documents that were not saved.
+        imports: what imports have written.
     """
 
-    def __init__(self, scenario: Scenario, errored: Path) -> None:
+    def __init__(self, scenario: Scenario, folder: Path) -> None:
         self.scenario = scenario
         self.stage = Stage(Random(scenario.seed), scenario.stickiness)
         self.catalog = Catalog()
@@ -89,7 +92,8 @@ class World:
         self.teams = [Team("core", {"a": {}, "b": {"key": True}}), Team("sales", {"c": {}})]
         self.lags = scenario.lags
         self.past = Past()
-        self.errored = errored
+        self.errored = folder / "errored"
+        self.imports = Imports(folder / "imports", scenario.seed)
         self.drift_policy = DriftPolicy(handling=scenario.handling)
         self._commands = 0
 
@@ -288,6 +292,8 @@ def _run(process: Process) -> tuple[ExitCode, str]:
         case Verb.COMPARE:
             with open_run(environment, "state sync", view.notify) as run:
                 record_statuses(run, models)
+        case Verb.IMPORT:
+            return world.imports.run(process, _settings())
         case Verb.DRIFT:
             report: DriftReport = report_drift(environment, models)
             count = sum(1 for _ in report.findings())
