@@ -217,27 +217,21 @@ class GrantsSurviveReplacements(Invariant):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self._lost: set[str] = set()
+        self._lost: dict[Process, frozenset[str]] = {}
 
     def on_granted(
         self, process: Process | None, lost: frozenset[str], now: frozenset[str], sql: str
     ) -> str | None:
-        if process is None:
-            self._lost -= lost
-        elif sql.startswith("CREATE OR REPLACE"):
-            self._lost |= {grant for grant in lost & process.seen_grants if not grant.endswith(" to us")}
-        self._lost -= now
+        if process is not None and sql.startswith("CREATE OR REPLACE"):
+            seen = frozenset(grant for grant in lost & process.seen_grants if not grant.endswith(" to us"))
+            self._lost[process] = self._lost.get(process, frozenset()) | seen
+        there = now if process is not None else now | lost  # what people revoke is not lost
+        self._lost = {run: grants - there for run, grants in self._lost.items()}
         return None
 
     def on_ended(self, process: Process, code: ExitCode | None) -> str | None:
-        lost, is_own = sorted(self._lost), process.is_changing
-        if is_own:
-            self._lost.clear()
-        return (
-            f"{process.actor} {process.name} lost {lost[0]}"
-            if lost and is_own and code is ExitCode.DONE
-            else None
-        )
+        lost = sorted(self._lost.pop(process, frozenset()))
+        return f"{process.actor} {process.name} lost {lost[0]}" if lost and code is ExitCode.DONE else None
 
 
 class NewColumnsAreMasked(Invariant):
