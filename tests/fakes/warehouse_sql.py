@@ -76,14 +76,13 @@ class SmallTables:
         self._guard = threading.Lock()
 
     def run(self, sql: str) -> Sequence[Row]:
-        statement = _parsed(sql)
         with self._guard:
             try:
-                return self._run(statement)
+                return self._run(_parsed(sql), sql)
             except sqlite3.OperationalError as error:
                 raise StatementError(str(error), sql=sql, error_class="TABLE_OR_VIEW_NOT_FOUND") from error
 
-    def _run(self, statement: exp.Expression) -> Sequence[Row]:
+    def _run(self, statement: exp.Expression, sql: str) -> Sequence[Row]:
         table = statement.find(exp.Table)
         assert table is not None
         match statement:
@@ -92,10 +91,10 @@ class SmallTables:
                 self._database.execute(f'CREATE TABLE IF NOT EXISTS "{table.name}" ({names})')
                 return ()
             case exp.Select():
-                rows = self._database.execute(_sqlite(statement)).fetchall()
+                rows = self._database.execute(_sqlite(sql)).fetchall()
                 return [dict(row) for row in rows]
             case exp.Update() | exp.Delete():
-                changed = self._database.execute(_sqlite(statement)).rowcount
+                changed = self._database.execute(_sqlite(sql)).rowcount
                 return [{"num_affected_rows": changed}]
             case exp.Merge():
                 return [{"num_affected_rows": self._merged(table, statement)}]
@@ -118,15 +117,15 @@ class SmallTables:
 
 @lru_cache
 def _parsed(sql: str) -> exp.Expression:
+    """Return a statement with tables without catalog and schema, as SQLite has them."""
     statement = sqlglot.parse_one(sql, dialect="databricks")
     assert isinstance(statement, exp.Expression)
+    for table in statement.find_all(exp.Table):
+        table.set("db", None)
+        table.set("catalog", None)
     return statement
 
 
-def _sqlite(statement: exp.Expression) -> str:
-    """Return a statement in SQLite's words: tables without catalog and schema."""
-    rewritten = statement.copy()
-    for table in rewritten.find_all(exp.Table):
-        table.set("db", None)
-        table.set("catalog", None)
-    return rewritten.sql("sqlite")
+@lru_cache
+def _sqlite(sql: str) -> str:
+    return _parsed(sql).sql("sqlite")

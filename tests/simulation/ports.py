@@ -36,7 +36,7 @@ class SimulatedCatalog:
         if not sql.startswith(_QUESTIONS):
             self._process.world.judge.on_sent(self._process, sql)
             self._process.is_changing = True
-        return self._process.call(_shortened(sql), effect, _statement_errors(sql))
+        return self._process.call(_shortened(sql), effect, statement_errors(sql))
 
     def count(self, tables: Iterable[QualifiedName]) -> dict[str, int]:
         keys = [table.key for table in tables]
@@ -65,9 +65,9 @@ class SimulatedStore:
 
     location = "the store"
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, documents: Documents) -> None:
         self._process = process
-        self._documents = process.team.documents
+        self._documents = documents
 
     @property
     def versions(self) -> FileVersions:
@@ -90,6 +90,9 @@ class SimulatedStore:
 class Documents(MemoryStateStore):
     """The document of all processes, and its versions."""
 
+    def store(self, process: Process) -> SimulatedStore:
+        return SimulatedStore(process, self)
+
     def state(self) -> DeploymentState | None:
         stored = self.read()
         return state_in(stored.data) if stored else None
@@ -101,13 +104,16 @@ class Journals:
     def __init__(self) -> None:
         self.entries: dict[str, dict[int, bytes]] = {}
 
+    def store(self, process: Process) -> SimulatedJournals:
+        return SimulatedJournals(process, self)
+
 
 class SimulatedJournals:
     """Keeps journals for a process."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, journals: Journals) -> None:
         self._process = process
-        self._journals = process.team.journals
+        self._journals = journals
 
     def append(self, run_id: str, position: int, entry: bytes) -> None:
         def effect() -> None:
@@ -193,7 +199,7 @@ def state_in(data: bytes) -> DeploymentState:
     return state
 
 
-def _statement_errors(sql: str) -> PortErrors:
+def statement_errors(sql: str) -> PortErrors:
     def error(condition: str | None) -> StatementError:
         return StatementError("simulated", sql=sql, error_class=condition, is_outcome_unknown=not condition)
 

@@ -84,10 +84,11 @@ class Verb(Enum):
     FORGET = "state rm"
     COMPARE = "state sync"
     IMPORT = "import"
+    START_OVER = "state start-over"
 
 
-_DRAWN = tuple(verb for verb in Verb if verb is not Verb.IMPORT)
-"""What engines do. Imports have an actor of their own."""
+_DRAWN = tuple(verb for verb in Verb if verb not in (Verb.IMPORT, Verb.START_OVER))
+"""What engines do. Imports have an actor of their own, and people start over where a refusal says so."""
 
 _AFTER_PLANS = (
     (Verb.APPLY,),
@@ -152,6 +153,7 @@ class Scenario(NamedTuple):
         last_edits: the commit whose run is undone at the end, if any.
         last_changes: what is changed by hand at the end, if anything.
         lags: the views that show earlier states, until faults stop.
+        is_on_databricks: whether the engine's store for Databricks keeps documents and journals.
     """
 
     seed: int
@@ -161,6 +163,7 @@ class Scenario(NamedTuple):
     last_edits: tuple[Edit, ...] = ()
     last_changes: tuple[ByHand, ...] = ()
     lags: tuple[Lag, ...] = ()
+    is_on_databricks: bool = False
 
 
 def drawn(seed: int) -> Scenario:
@@ -191,7 +194,22 @@ def drawn(seed: int) -> Scenario:
     )
     is_alone = random.random() < 0.75
     others = () if is_alone else _second_team(random, topics)
-    return scenario._replace(parts=(*parts, *others, *_imports(Random(f"imports {seed}"))))
+    scenario = scenario._replace(parts=(*parts, *others, *_imports(Random(f"imports {seed}"))))
+    place = Random(f"place {seed}")
+    return _on_databricks(place, scenario) if place.random() < 0.25 else scenario
+
+
+def _on_databricks(random: Random, scenario: Scenario) -> Scenario:
+    """Return a scenario on Databricks. Its faults are at later calls: a command that uploads files makes more."""
+
+    def later(step: Step) -> Step:
+        if not isinstance(step, Command) or step.verb is Verb.IMPORT:
+            return step
+        faults = (fault._replace(call=2 * fault.call + random.randint(0, 1)) for fault in step.faults)
+        return step._replace(faults=tuple(faults))
+
+    parts = (part._replace(steps=tuple(map(later, part.steps))) for part in scenario.parts)
+    return scenario._replace(parts=tuple(parts), is_on_databricks=True)
 
 
 def _second_team(random: Random, topics: Sequence[str]) -> Iterator[Part]:

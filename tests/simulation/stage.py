@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from random import Random
 from types import SimpleNamespace
 from unittest.mock import patch
 
 from delta_engine.backends import sql_runner
-from delta_engine.deployment.stores import files
+from delta_engine.deployment.stores import databricks, files
+from delta_engine.deployment.stores.delta_row import DeltaRow
 from delta_engine.execute import action_runner
 from delta_engine.telemetry import context
 from tests.fakes.unity_catalog import catalog as fake_catalog
@@ -147,6 +149,10 @@ class Stage:
             patch.object(os, "fsync", lambda _descriptor: None),
             patch.object(files, "compressed", lambda data: data),
             patch.object(files, "decompressed", lambda data, *_: data),
+            patch.object(files, "ThreadPoolExecutor", InlineExecutor),
+            patch.object(databricks, "compressed", lambda data: data),
+            patch.object(databricks, "decompressed", lambda data, *_: data),
+            patch.object(databricks, "DeltaRow", partial(DeltaRow, pause=self.sleep)),
         ):
             yield
 

@@ -12,6 +12,7 @@ from delta_engine.validation.validator import PlanValidator
 from tests.builders.histories import modelled
 from tests.simulation.ports import Documents, Journals, LockRecordOfAll
 from tests.simulation.scenarios import BODIES, FUNCTION, Edit
+from tests.simulation.volumes import Volume, VolumeDocuments, VolumeJournals
 
 
 class Team:
@@ -23,13 +24,14 @@ class Team:
         plan_files: the files of all plans, in order.
     """
 
-    def __init__(self, name: str, facets: dict[str, dict[str, object]]) -> None:
+    def __init__(self, name: str, facets: dict[str, dict[str, object]], is_on_databricks: bool) -> None:
         self.name = name
         self.facets = facets
         self.function: dict[str, Any] = {}
         self.plan_files: list[PlanFile] = []
-        self.documents = Documents()
-        self.journals = Journals()
+        volume = Volume()
+        self.documents = VolumeDocuments(volume) if is_on_databricks else Documents()
+        self.journals = VolumeJournals(volume) if is_on_databricks else Journals()
         self.lock = LockRecordOfAll()
 
     @property

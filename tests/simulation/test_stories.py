@@ -18,7 +18,7 @@ AT_ONCE = 100
 FIXED, NEW, LONG = 1_000, 200, 50_000
 PROJECT = Path(__file__).parents[2]
 CLONED = ("src", "conf", "tests/simulation", "tests/builders", "tests/cases", "tests/fakes")
-COMPARED = [14, 35, 122, 253]
+COMPARED = [14, 24, 35, 122, 253]
 
 
 def require_unbroken(first: int, count: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import DriftPolicy
@@ -47,12 +47,7 @@ from tests.cases.ownership_ledger import parts_of
 from tests.simulation.imports import Imports
 from tests.simulation.judge import Judge
 from tests.simulation.lagging import Past
-from tests.simulation.ports import (
-    SimulatedCatalog,
-    SimulatedJournals,
-    SimulatedLockRecords,
-    SimulatedStore,
-)
+from tests.simulation.ports import SimulatedCatalog, SimulatedLockRecords
 from tests.simulation.processes import LEASE_SECONDS, Process
 from tests.simulation.scenarios import (
     BY_HAND_ON_FUNCTION,
@@ -71,6 +66,9 @@ from tests.simulation.teams import Team
 
 _PATIENCE_FOR_LOCK_SECONDS = 100.0
 _LOOK_AT_LOCK_SECONDS = 2.0
+_START_OVER_COMMAND: Final = Command(Verb.START_OVER)
+_START_OVER: Final = f"{Verb.START_OVER.value}`"
+"""How a refusal ends that tells the user to start over: a first run ended before the head named its document."""
 
 
 class World:
@@ -89,7 +87,11 @@ class World:
         self.stage = Stage(Random(scenario.seed), scenario.stickiness)
         self.catalog = Catalog()
         self.judge = Judge(self)
-        self.teams = [Team("core", {"a": {}, "b": {"key": True}}), Team("sales", {"c": {}})]
+        is_there = scenario.is_on_databricks
+        self.teams = [
+            Team("core", {"a": {}, "b": {"key": True}}, is_there),
+            Team("sales", {"c": {}}, is_there),
+        ]
         self.lags = scenario.lags
         self.past = Past()
         self.errored = folder / "errored"
@@ -155,8 +157,12 @@ class World:
         return rows
 
     def run(self, team: Team, actor: str, command: Command) -> ExitCode | None:
-        """Run a command to its end; return its exit code, None if it was killed."""
-        return self.ended(self.started(team, actor, command))
+        """Run a command to its end, and start over if it says so; return its exit code, None if it was killed."""
+        process = self.started(team, actor, command)
+        code = self.ended(process)
+        if _START_OVER in process.refusal and command != _START_OVER_COMMAND:
+            self.run(team, actor, _START_OVER_COMMAND)
+        return code
 
     def started(self, team: Team, actor: str, command: Command) -> Process:
         """Commit the edits of a command, and return its process."""
@@ -185,6 +191,7 @@ class World:
         except DeltaEngineError as error:
             word, code = ending_of(error)
             word = f"{word}, {type(error).__name__}"
+            process.refusal = str(error)
         except Exception as error:  # noqa: BLE001 - a traceback is a finding
             self.judge.find("EndsAsDocumented", f"{process.name} ends in {type(error).__name__}: {error}")
             code, word = None, "crashed"
@@ -229,9 +236,9 @@ class World:
         facts = replace(FACTS, who=process.actor)
         return Deployment(
             repository=StateRepository(
-                SimulatedStore(process), "test", errored_dir=self.errored, now=self.stage.moment
+                process.team.documents.store(process), "test", errored_dir=self.errored, now=self.stage.moment
             ),
-            journals=SimulatedJournals(process),
+            journals=process.team.journals.store(process),
             lock=LeaseLock(
                 SimulatedLockRecords(process),
                 lease_seconds=LEASE_SECONDS,
@@ -289,6 +296,8 @@ def _run(process: Process) -> tuple[ExitCode, str]:
             undo(environment, NO_OPTIONS, view)
         case Verb.FORGET:
             _forget(process, environment, view)
+        case Verb.START_OVER:
+            environment.deployment.start_over(view.notify)
         case Verb.COMPARE:
             with open_run(environment, "state sync", view.notify) as run:
                 record_statuses(run, models)
