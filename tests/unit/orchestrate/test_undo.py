@@ -176,6 +176,35 @@ def test_a_renamed_table_gets_its_name_back(project: CatalogProject) -> None:
     assert record(project)["status"] == "healthy"
 
 
+def test_a_table_that_a_killed_undo_renamed_is_renamed_again(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The models still have the new name, and the record too: the table is not taken for another one."""
+    project.declare(SMALL)
+    project.sync()
+    project.declare(SMALL.replace("name: orders", "name: sales, renamed_from: orders"))
+    project.sync()
+    run = project.catalog.run
+
+    def killed(sql: str) -> Sequence[Row]:
+        rows = run(sql)
+        if "RENAME TO" in sql:
+            raise Kill
+        return rows
+
+    with monkeypatch.context() as patched:
+        patched.setattr(project.catalog, "run", killed)
+        with pytest.raises(Kill):
+            project.run("undo --yes")
+    assert [*project.catalog.tables] == [KEY]
+    assert ran(project, "sync --yes") == [
+        "ALTER TABLE `dev`.`silver`.`orders` RENAME TO `dev`.`silver`.`sales`"
+    ]
+    assert [*project.catalog.tables] == ["dev.silver.sales"]
+    assert project.run("plan --detailed-exitcode").code == 0
+    assert project.run("drift --fail-on low").code == 0
+
+
 def test_a_created_table_is_dropped_with_consent(project: CatalogProject) -> None:
     project.declare(SMALL)
     project.sync()
