@@ -53,10 +53,15 @@ def _converge(world: World, team: Team) -> None:
         if world.has_wide_column(name):
             world.commit(team, _NAME, Edit(name, "type", "bigint"))
     if _ran(world, team, Verb.SYNC) is ExitCode.REFUSED:
-        _ran(world, team, Verb.REVERT)
+        is_reverted = _ran(world, team, Verb.REVERT) is not ExitCode.REFUSED
         for name in team.facets:  # where the history does not show the rename, people rename the column back
-            parts = _tables(world).get(f"dev.silver.{world.present_name(name)}", {})
-            if "column n" in parts and "column x" not in parts:
+            table = QualifiedName("dev", "silver", world.present_name(name))
+            parts = _tables(world).get(table.key, {})
+            if "column n" in parts and "column x" in parts and not is_reverted:
+                # a run that did not know of the rename added x again, without values: the refusal says to drop it
+                world.run_by_hand(f"ALTER TABLE {sql_name(table)} DROP COLUMN x", "as the refusal says")
+                world.change_by_hand(ByHand(name, "rename n"))
+            elif "column n" in parts and "column x" not in parts:
                 world.change_by_hand(ByHand(name, "rename n"))
             elif (
                 parts and "column x" not in parts
