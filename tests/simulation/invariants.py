@@ -304,7 +304,7 @@ class OwnChangesAreNoDrift(Invariant):
 
     The record knows what views showed late right after a run, and tables tell the rest of themselves. No record
     knows this of a run that ended before it read again. A statement that takes effect after another run took the
-    lock over is drift: its run ends with an error that says so.
+    lock over is drift: its run ends with an error that says so. A DROP without an answer is a known gap.
     """
 
     _TOLD_BY_TABLES: Final = ("tables", "columns", "table_constraints")
@@ -313,10 +313,13 @@ class OwnChangesAreNoDrift(Invariant):
         super().__init__(world)
         self._is_unsure = False
         self._touched: set[str] = set()
+        self._dropped: set[str] = set()
 
     def on_changed(self, process: Process | None, change: Changed) -> str | None:
         if process is None or not process.holds_lock:  # also for a move of columns, which are no parts
             self._touched.add(change.table.rstrip("2"))
+        elif change.after is None:
+            self._dropped.add(change.table.rstrip("2"))
         return None
 
     def on_granted(
@@ -330,6 +333,9 @@ class OwnChangesAreNoDrift(Invariant):
         is_unseen = process.is_changing and code is not ExitCode.DONE
         if is_unseen and not self.world.catalog.functions:
             self._touched.add(f"dev.silver.{FUNCTION}")
+        if process.is_changing:
+            self._touched |= self._dropped if is_unseen and code is not None else set()
+            self._dropped.clear()
         has_lag = any(lag.view not in self._TOLD_BY_TABLES for lag in self.world.lags)
         self._is_unsure = self._is_unsure or (is_unseen and has_lag)
         if process.report is None or self._is_unsure:
