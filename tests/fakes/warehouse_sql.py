@@ -14,11 +14,13 @@ from sqlglot import exp
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.errors import StatementError
+from tests.fakes.spark_strings import as_spark_reads
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.workspace import Answer, answer_of
 
 USER = "ci@example.com"
 
+_NAME_OR_LITERAL = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'", re.DOTALL)
 _SMALL_TABLES = re.compile(r"`(deployment_heads|deployment_locks)`")
 
 
@@ -76,13 +78,14 @@ class SmallTables:
         self._guard = threading.Lock()
 
     def run(self, sql: str) -> Sequence[Row]:
+        shape, texts = (sql, ()) if sql.startswith("MERGE") else _shape_and_texts(sql)
         with self._guard:
             try:
-                return self._run(_parsed(sql), sql)
+                return self._run(_parsed(shape), shape, texts)
             except sqlite3.OperationalError as error:
                 raise StatementError(str(error), sql=sql, error_class="TABLE_OR_VIEW_NOT_FOUND") from error
 
-    def _run(self, statement: exp.Expression, sql: str) -> Sequence[Row]:
+    def _run(self, statement: exp.Expression, shape: str, texts: Sequence[str]) -> Sequence[Row]:
         table = statement.find(exp.Table)
         assert table is not None
         match statement:
@@ -91,10 +94,10 @@ class SmallTables:
                 self._database.execute(f'CREATE TABLE IF NOT EXISTS "{table.name}" ({names})')
                 return ()
             case exp.Select():
-                rows = self._database.execute(_sqlite(sql)).fetchall()
+                rows = self._database.execute(_sqlite(shape), texts).fetchall()
                 return [dict(row) for row in rows]
             case exp.Update() | exp.Delete():
-                changed = self._database.execute(_sqlite(sql)).rowcount
+                changed = self._database.execute(_sqlite(shape), texts).rowcount
                 return [{"num_affected_rows": changed}]
             case exp.Merge():
                 return [{"num_affected_rows": self._merged(table, statement)}]
@@ -115,7 +118,21 @@ class SmallTables:
         ).rowcount
 
 
-@lru_cache
+def _shape_and_texts(sql: str) -> tuple[str, Sequence[str]]:
+    """Return a statement with `?` in place of its string literals, and their texts: each shape is parsed once."""
+    texts: list[str] = []
+
+    def replaced(match: re.Match[str]) -> str:
+        if match[0].startswith("`"):
+            return match[0]
+        has_escapes = "\\" in match[0]
+        texts.append(as_spark_reads(match[0])[0][0] if has_escapes else match[0][1:-1])
+        return "?"
+
+    return _NAME_OR_LITERAL.sub(replaced, sql), texts
+
+
+@lru_cache(maxsize=1024)
 def _parsed(sql: str) -> exp.Expression:
     """Return a statement with tables without catalog and schema, as SQLite has them."""
     statement = sqlglot.parse_one(sql, dialect="databricks")
@@ -126,6 +143,6 @@ def _parsed(sql: str) -> exp.Expression:
     return statement
 
 
-@lru_cache
+@lru_cache(maxsize=1024)
 def _sqlite(sql: str) -> str:
     return _parsed(sql).sql("sqlite")

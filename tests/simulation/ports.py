@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from delta_engine.backends.sql_runner import Row
@@ -17,7 +17,7 @@ from delta_engine.models import Function, QualifiedName, Securable
 from delta_engine.state.states import CatalogState
 from tests.simulation.judge import grants_on
 from tests.simulation.lagging import shown
-from tests.simulation.processes import Answer, PortErrors, Process
+from tests.simulation.processes import PortErrors, Process
 
 _QUESTIONS = ("SELECT", "SHOW", "DESCRIBE")
 
@@ -144,6 +144,9 @@ class LockRecordOfAll:
     def __init__(self) -> None:
         self.record: LockRecord | None = None
 
+    def records(self, process: Process) -> SimulatedLockRecords:
+        return SimulatedLockRecords(process, self)
+
     @property
     def token(self) -> str | None:
         record = self.record
@@ -161,16 +164,17 @@ class SimulatedLockRecords:
 
     location = "the lock"
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, lock: LockRecordOfAll) -> None:
         self._process = process
-        self._lock = process.team.lock
+        self._lock = lock
 
     def read(self) -> tuple[LockRecord, str] | None:
         def effect() -> tuple[LockRecord, str] | None:
             record = self._lock.record
             return (record, str(self._lock.token)) if record else None
 
-        return self._at_lock("reads the lock", effect, _STORE_READ_ERRORS)
+        with self._process.at_lock():
+            return self._process.call("reads the lock", effect, _STORE_READ_ERRORS)
 
     def replace(self, record: LockRecord, expected: str | None) -> str:
         def effect() -> str:
@@ -178,19 +182,13 @@ class SimulatedLockRecords:
             self._process.lock_ids.add(record.lock_id)
             return token
 
-        what = (
-            "releases the lock" if record.released else "renews the lock" if record.beat else "takes the lock"
-        )
-        return self._at_lock(what, effect, _STORE_ERRORS, is_release=record.released)
+        with self._process.at_lock():
+            return self._process.call(replacing(record), effect, _STORE_ERRORS, is_release=record.released)
 
-    def _at_lock(
-        self, what: str, effect: Callable[[], Answer], errors: PortErrors, *, is_release: bool = False
-    ) -> Answer:
-        self._process.is_at_lock = True
-        try:
-            return self._process.call(what, effect, errors, is_release=is_release)
-        finally:
-            self._process.is_at_lock = False
+
+def replacing(record: LockRecord) -> str:
+    """Return what a process does that writes a record of the lock."""
+    return "releases the lock" if record.released else "renews the lock" if record.beat else "takes the lock"
 
 
 def state_in(data: bytes) -> DeploymentState:

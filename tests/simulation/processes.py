@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -86,6 +87,15 @@ class Process:
         """Whether the lock is its own at this moment."""
         record = self.team.lock.record
         return record is not None and not record.released and record.lock_id in self.lock_ids
+
+    @contextmanager
+    def at_lock(self) -> Iterator[None]:
+        """Keep the lease from being renewed in the background meanwhile."""
+        self.is_at_lock = True
+        try:
+            yield
+        finally:
+            self.is_at_lock = False
 
     def tell(self, text: str) -> None:
         self.world.stage.tell(f"{self.name}: {text}", by=self.actor)

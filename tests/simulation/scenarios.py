@@ -153,7 +153,7 @@ class Scenario(NamedTuple):
         last_edits: the commit whose run is undone at the end, if any.
         last_changes: what is changed by hand at the end, if anything.
         lags: the views that show earlier states, until faults stop.
-        is_on_databricks: whether the engine's store for Databricks keeps documents and journals.
+        is_on_databricks: whether the engine's store for Databricks keeps documents, journals and the lock.
     """
 
     seed: int

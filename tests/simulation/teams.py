@@ -12,7 +12,7 @@ from delta_engine.validation.validator import PlanValidator
 from tests.builders.histories import modelled
 from tests.simulation.ports import Documents, Journals, LockRecordOfAll
 from tests.simulation.scenarios import BODIES, FUNCTION, Edit
-from tests.simulation.volumes import Volume, VolumeDocuments, VolumeJournals
+from tests.simulation.volumes import Volume, VolumeDocuments, VolumeJournals, VolumeLock
 
 
 class Team:
@@ -32,7 +32,7 @@ class Team:
         volume = Volume()
         self.documents = VolumeDocuments(volume) if is_on_databricks else Documents()
         self.journals = VolumeJournals(volume) if is_on_databricks else Journals()
-        self.lock = LockRecordOfAll()
+        self.lock = VolumeLock(volume) if is_on_databricks else LockRecordOfAll()
 
     @property
     def models(self) -> list[Table]:

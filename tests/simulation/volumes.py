@@ -1,11 +1,11 @@
-"""A deployment state on Databricks: the engine's own store over the doubles of a volume and of small tables.
+"""A deployment state on Databricks: the engine's own store and lock over the doubles of a volume and of small tables.
 
-Each call of the Files API, and each statement about the head, takes its turn and may meet a fault.
+Each call of the Files API, and each statement about the head or the lock, takes its turn and may meet a fault.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace
@@ -16,13 +16,15 @@ from databricks.sdk.service.files import DirectoryEntry, DownloadResponse
 
 from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.deployment.stores.databricks import DatabricksStateStore
+from delta_engine.deployment.locks.records import decode_lock_record
+from delta_engine.deployment.stored import LockRecord
+from delta_engine.deployment.stores.databricks import DatabricksStateStore, DeltaLockRecords
 from delta_engine.deployment.stores.files import FileJournals
 from delta_engine.deployment.stores.volume_files import VolumeFiles
 from delta_engine.errors import StatementError
 from tests.fakes.files_api import FakeFilesApi
 from tests.fakes.warehouse_sql import SmallTables
-from tests.simulation.ports import state_in, statement_errors
+from tests.simulation.ports import replacing, state_in, statement_errors
 from tests.simulation.processes import PortErrors, Process
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 _ROOT: Final = "/Volumes/dev/ops/state/test"
 _JOURNALS: Final = "journal"
 _HEADS: Final = "`dev`.`ops`.`deployment_heads`"
+_LOCKS: Final = "`dev`.`ops`.`deployment_locks`"
 
 _FILE_ERRORS: Final = PortErrors(
     refused=partial(PermissionDenied, "simulated"),
@@ -40,25 +43,31 @@ _FILE_ERRORS: Final = PortErrors(
     conflict=partial(ResourceConflict, "simulated"),
 )
 _WORDS: Final = {
-    "SELECT": "reads the head",
-    "CREATE": "creates the table of heads",
-    "MERGE": "writes the first head",
-    "UPDATE": "moves the head",
-    "DELETE": "takes the head back",
+    "SELECT": "reads the {}",
+    "CREATE": "creates the table of the {}",
+    "MERGE": "writes the first row of the {}",
+    "DELETE": "takes the row of the {} back",
 }
 
 
 class Volume:
-    """The files and heads of all processes of a team."""
+    """The files and small tables of all processes of a team."""
 
     def __init__(self) -> None:
         self.api = FakeFilesApi()
-        self.heads = SmallTables()
+        self.tables = SmallTables()
 
     def files(self, process: Process) -> VolumeFiles:
         """Return the engine's files of a volume for a process."""
         client = SimpleNamespace(files=SimulatedFilesApi(process, self.api))
         return VolumeFiles(cast("WorkspaceClient", client), _ROOT)
+
+    def row(self, table: str, column: str) -> str | None:
+        """Return the text of a row; None if there is no row, or no table yet."""
+        with suppress(StatementError):
+            for row in self.tables.run(f"SELECT {column} FROM {table}"):
+                return str(row[column])
+        return None
 
 
 class VolumeDocuments:
@@ -68,13 +77,11 @@ class VolumeDocuments:
         self._volume = volume
 
     def state(self) -> DeploymentState | None:
-        rows: Sequence[Row] = ()
-        with suppress(StatementError):  # there is no table yet
-            rows = self._volume.heads.run(f"SELECT blob FROM {_HEADS}")
-        return state_in(self._volume.api.files[str(rows[0]["blob"])]) if rows else None
+        path = self._volume.row(_HEADS, "blob")
+        return state_in(self._volume.api.files[path]) if path else None
 
     def store(self, process: Process) -> DatabricksStateStore:
-        runner = SimulatedHeads(process, self._volume.heads)
+        runner = SimulatedRow(process, self._volume.tables, "head", lambda: _note_save(process))
         return DatabricksStateStore(runner, self._volume.files(process), heads=_HEADS, environment="test")
 
 
@@ -112,26 +119,76 @@ class SimulatedVolumeJournals:
         return journals
 
 
-class SimulatedHeads:
-    """Runs statements about the head for a process."""
+class VolumeLock:
+    """The record of the lock: a row."""
 
-    def __init__(self, process: Process, heads: SmallTables) -> None:
+    def __init__(self, volume: Volume) -> None:
+        self._volume = volume
+
+    @property
+    def record(self) -> LockRecord | None:
+        text = self._volume.row(_LOCKS, "record")
+        return decode_lock_record(text.encode(), where=_LOCKS, token=text) if text else None
+
+    def records(self, process: Process) -> SimulatedDeltaLockRecords:
+        return SimulatedDeltaLockRecords(process, SimulatedRow(process, self._volume.tables, "lock"))
+
+
+class SimulatedDeltaLockRecords:
+    """Reads and replaces the record of the lock for a process, which it knows again by its ids."""
+
+    location = "the lock"
+
+    def __init__(self, process: Process, row: SimulatedRow) -> None:
         self._process = process
-        self._heads = heads
+        self._row = row
+        self._records = DeltaLockRecords(row, _LOCKS, "test")
+
+    def read(self) -> tuple[LockRecord, str] | None:
+        with self._process.at_lock():
+            return self._records.read()
+
+    def replace(self, record: LockRecord, expected: str | None) -> str:
+        self._process.lock_ids.add(record.lock_id)
+        self._row.update, self._row.is_release = replacing(record), record.released
+        with self._process.at_lock():
+            return self._records.replace(record, expected)
+
+
+class SimulatedRow:
+    """Runs statements about a row for a process.
+
+    Attributes:
+        update: what an update does, in words.
+        is_release: whether statements release the lock.
+    """
+
+    def __init__(
+        self,
+        process: Process,
+        tables: SmallTables,
+        name: str,
+        on_written: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._process = process
+        self._tables = tables
+        self._name = name
+        self._on_written = on_written
+        self.update = f"moves the {name}"
+        self.is_release = False
 
     def run(self, sql: str) -> Sequence[Row]:
         if sql.startswith("SELECT current_user"):
             return [{"current_user()": self._process.actor}]
 
         def effect() -> Sequence[Row]:
-            rows = self._heads.run(sql)
+            rows = self._tables.run(sql)
             if rows and rows[0].get("num_affected_rows"):
-                state = self._process.team.documents.state()
-                assert state is not None
-                self._process.world.judge.on_saved(self._process, state)
+                self._on_written()
             return rows
 
-        return self._process.call(_WORDS[sql.split()[0]], effect, statement_errors(sql))
+        words = _WORDS.get(sql.split()[0], self.update).format(self._name)
+        return self._process.call(words, effect, statement_errors(sql), is_release=self.is_release)
 
 
 class SimulatedFilesApi:
@@ -172,3 +229,9 @@ class SimulatedFilesApi:
 
 def _short(path: str) -> str:
     return path.removeprefix(f"{_ROOT}/")
+
+
+def _note_save(process: Process) -> None:
+    state = process.team.documents.state()
+    assert state is not None
+    process.world.judge.on_saved(process, state)

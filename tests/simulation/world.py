@@ -47,7 +47,7 @@ from tests.cases.ownership_ledger import parts_of
 from tests.simulation.imports import Imports
 from tests.simulation.judge import Judge
 from tests.simulation.lagging import Past
-from tests.simulation.ports import SimulatedCatalog, SimulatedLockRecords
+from tests.simulation.ports import SimulatedCatalog
 from tests.simulation.processes import LEASE_SECONDS, Process
 from tests.simulation.scenarios import (
     BY_HAND_ON_FUNCTION,
@@ -240,7 +240,7 @@ class World:
             ),
             journals=process.team.journals.store(process),
             lock=LeaseLock(
-                SimulatedLockRecords(process),
+                process.team.lock.records(process),
                 lease_seconds=LEASE_SECONDS,
                 monotonic=lambda: self.stage.now,
                 pause=lambda _seconds: process.sleep(_LOOK_AT_LOCK_SECONDS),
