@@ -11,7 +11,7 @@ from delta_engine.models import Table
 from delta_engine.ownership.recorded import Status, is_of_table, status_of
 from delta_engine.plan_files.document import PlanFile
 from tests.cases.ownership_ledger import parts_of
-from tests.simulation.scenarios import FUNCTION, Verb
+from tests.simulation.scenarios import FUNCTION, RENAMED, Verb
 
 if TYPE_CHECKING:
     from tests.simulation.processes import Process
@@ -133,7 +133,7 @@ class RecordsWhatWas(Invariant):
         self._seen: set[tuple[str, str, str]] = set()
 
     def on_changed(self, process: Process | None, change: Changed) -> str | None:
-        self._seen |= {(change.table, *item) for item in (change.after or {}).items()}
+        self._seen |= {(_at_first(change.table), *item) for item in (change.after or {}).items()}
         return None
 
     def on_saved(self, process: Process, state: DeploymentState) -> str | None:
@@ -141,7 +141,7 @@ class RecordsWhatWas(Invariant):
             if not is_of_table(record) or record.applied is None or status_of(record) is not Status.HEALTHY:
                 continue
             for part, value in parts_of(record.applied.model).items():
-                if (record.name.key, part, value) not in self._seen:
+                if (_at_first(record.name.key), part, value) not in self._seen:
                     return f"{record.name} is recorded with {part} = {value!r}, which it never had"
         return None
 
@@ -180,12 +180,16 @@ class OthersKeepTheirParts(Invariant):
         self._declared: set[tuple[str, str]] = set()
 
     def on_journaled(self, process: Process) -> str | None:
-        self._declared |= {(model.key, part) for model in process.models for part in parts_of(model)}
+        self._declared |= {
+            (_at_first(model.key), part) for model in process.models for part in parts_of(model)
+        }
         return None
 
     def on_changed(self, process: Process | None, change: Changed) -> str | None:
         gone = {(change.table, part) for part in change.gone}
-        lost = sorted((self._theirs - self._declared) & gone)
+        lost = sorted(
+            item for item in self._theirs & gone if (_at_first(item[0]), item[1]) not in self._declared
+        )
         if process is not None and process.command.has_consent:
             lost = [item for item in lost if not item[1].startswith("check ")]
         self._theirs -= gone
@@ -303,8 +307,9 @@ class OwnChangesAreNoDrift(Invariant):
     """No drift is reported of what only runs have changed, whatever failed.
 
     The record knows what views showed late right after a run, and tables tell the rest of themselves. No record
-    knows this of a run that ended before it read again. A statement that takes effect after another run took the
-    lock over is drift: its run ends with an error that says so. A DROP without an answer is a known gap.
+    knows this of a run that ended before it read again, or that is not there yet. A statement that takes effect after
+    another run took the lock over is drift: its run ends with an error that says so. A DROP without an answer is a
+    known gap.
     """
 
     _TOLD_BY_TABLES: Final = ("tables", "columns", "table_constraints")
@@ -314,6 +319,11 @@ class OwnChangesAreNoDrift(Invariant):
         self._is_unsure = False
         self._touched: set[str] = set()
         self._dropped: set[str] = set()
+        self._changing: set[Process] = set()
+
+    def on_sent(self, process: Process, sql: str) -> str | None:
+        self._changing.add(process)
+        return None
 
     def on_changed(self, process: Process | None, change: Changed) -> str | None:
         if process is None or not process.holds_lock:  # also for a move of columns, which are no parts
@@ -338,7 +348,8 @@ class OwnChangesAreNoDrift(Invariant):
             self._dropped.clear()
         has_lag = any(lag.view not in self._TOLD_BY_TABLES for lag in self.world.lags)
         self._is_unsure = self._is_unsure or (is_unseen and has_lag)
-        if process.report is None or self._is_unsure:
+        self._changing.discard(process)
+        if process.report is None or self._is_unsure or (self._changing and has_lag):
             return None
         for resource in (*process.report.drifted, *process.report.deleted):
             if resource.resource.partition(".")[2].rstrip("2") not in self._touched:
@@ -362,6 +373,53 @@ class ImportsAreWhole(Invariant):
     def on_ended(self, process: Process, code: ExitCode | None) -> str | None:
         fault = process.imported.fault(code) if process.imported else None
         return f"{process.actor} {process.name} {fault}" if fault else None
+
+
+class MovesRename(Invariant):
+    """A move sends no statement, and gives the record of a table its new name, and changes nothing else of it.
+
+    A killed run whose journal it reads may have changed the record.
+    """
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._last: dict[Team, DeploymentState] = {}
+        self._savers: set[Process] = set()
+
+    def on_sent(self, process: Process, sql: str) -> str | None:
+        return f"{process.actor} {process.name} sends {sql}" if process.command.verb is Verb.MOVE else None
+
+    def on_saved(self, process: Process, state: DeploymentState) -> str | None:
+        last, self._last[process.team] = self._last.get(process.team, state), state
+        if process.command.verb is not Verb.MOVE:
+            return None
+        self._savers.add(process)
+        records = {record.name.key for record in state.resources.values()}
+        former, name = f"dev.silver.{RENAMED}", f"dev.silver.{RENAMED}2"
+        if former in records or name not in records:
+            return f"{process.actor} {process.name} records {sorted(records)}"
+        if process.read_journals:
+            return None
+        before, after = _recorded_parts(last, former), _recorded_parts(state, name)
+        if before != after:
+            return f"{process.actor} {process.name} records {after}, and it was {before}"
+        return None
+
+    def on_ended(self, process: Process, code: ExitCode | None) -> str | None:
+        is_move = process.command.verb is Verb.MOVE and code is ExitCode.DONE
+        return f"{process.name} records nothing" if is_move and process not in self._savers else None
+
+
+def _recorded_parts(state: DeploymentState, key: str) -> list[Parts]:
+    """Return what a record of a table says was applied, and what was there before."""
+    record = next(filter(is_of_table, (each for each in state.resources.values() if each.name.key == key)))
+    models = (record.applied.model if record.applied else None, record.baseline)
+    return [parts_of(model) if model else {} for model in models]
+
+
+def _at_first(key: str) -> str:
+    """Return the key that a table had at first: models and people rename some."""
+    return key.rstrip("2")
 
 
 def _masked(models: Iterable[Table], key: str) -> set[str]:
@@ -393,4 +451,5 @@ ALL: Final = (
     OwnChangesAreNoDrift,
     TeamsKeepToTheirTables,
     ImportsAreWhole,
+    MovesRename,
 )

@@ -21,6 +21,12 @@ OTHER_ENGINE = "dee"
 IMPORTER = "ida"
 """Who imports tables."""
 
+MOVER, RENAMED = "max", "a"
+"""Who renames a table, and which."""
+
+MOVED = "moved"
+"""The facet of a model with another name that does not say how the table was called."""
+
 FUNCTION = "twice"
 BODIES = ("n * 2", "n + n", "2 * n")
 BY_HAND_ON_FUNCTION = {
@@ -85,10 +91,11 @@ class Verb(Enum):
     COMPARE = "state sync"
     IMPORT = "import"
     START_OVER = "state start-over"
+    MOVE = "state mv"
 
 
-_DRAWN = tuple(verb for verb in Verb if verb not in (Verb.IMPORT, Verb.START_OVER))
-"""What engines do. Imports have an actor of their own, and people start over where a refusal says so."""
+_DRAWN = tuple(verb for verb in Verb if verb not in (Verb.IMPORT, Verb.START_OVER, Verb.MOVE))
+"""What engines do. Imports and moves of records have actors, and people start over where a refusal says so."""
 
 _AFTER_PLANS = (
     (Verb.APPLY,),
@@ -134,7 +141,16 @@ class Wait(NamedTuple):
     seconds: float
 
 
-Step: TypeAlias = Command | ByHand | Write | Wait
+class Rename(NamedTuple):
+    """A table is renamed outside the engine, and a commit renames its model.
+
+    If the catalog refuses the rename, the actor does nothing more.
+    """
+
+    table: str
+
+
+Step: TypeAlias = Command | ByHand | Rename | Write | Wait
 
 
 class Part(NamedTuple):
@@ -194,7 +210,8 @@ def drawn(seed: int) -> Scenario:
     )
     is_alone = random.random() < 0.75
     others = () if is_alone else _second_team(random, topics)
-    scenario = scenario._replace(parts=(*parts, *others, *_imports(Random(f"imports {seed}"))))
+    more = (*_imports(Random(f"imports {seed}")), *_move(Random(f"moves {seed}"), topics))
+    scenario = scenario._replace(parts=(*parts, *others, *more))
     place = Random(f"place {seed}")
     return _on_databricks(place, scenario) if place.random() < 0.25 else scenario
 
@@ -226,10 +243,23 @@ def _imports(random: Random) -> Iterator[Part]:
         return
     steps: list[Step] = []
     for _ in range(random.randint(1, 3)):
-        count = random.choice((0, 1, 1, 2))
-        faults = tuple(Fault(random.randint(1, 6), random.choice([*FaultKind])) for _ in range(count))
-        steps += [Wait(random.choice((2.0, 10.0, 30.0))), Command(Verb.IMPORT, faults=faults)]
+        steps += [Wait(random.choice((2.0, 10.0, 30.0))), Command(Verb.IMPORT, faults=_early_faults(random))]
     yield Part(IMPORTER, tuple(steps))
+
+
+def _move(random: Random, topics: Sequence[str]) -> Iterator[Part]:
+    """Yield who renames a table, then its model and its record, in one story of six that is not about names."""
+    if random.random() < 5 / 6 or not {"name", "table", "reference"}.isdisjoint(topics):
+        return
+    first, pause = Wait(random.choice((10.0, 30.0, 60.0))), Wait(random.choice((0.0, 0.0, 10.0)))
+    moves = [Command(Verb.MOVE, faults=_early_faults(random)) for _ in range(2)]
+    yield Part(MOVER, (first, Rename(RENAMED), pause, *moves))
+
+
+def _early_faults(random: Random) -> tuple[Fault, ...]:
+    """Return faults for a command with few calls."""
+    count = random.choice((0, 1, 1, 2))
+    return tuple(Fault(random.randint(1, 6), random.choice([*FaultKind])) for _ in range(count))
 
 
 def _topics(random: Random) -> list[str]:

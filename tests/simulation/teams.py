@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,7 +12,7 @@ from delta_engine.plan_files.document import PlanFile
 from delta_engine.validation.validator import PlanValidator
 from tests.builders.histories import modelled
 from tests.simulation.ports import Documents, Journals, LockRecordOfAll
-from tests.simulation.scenarios import BODIES, FUNCTION, Edit
+from tests.simulation.scenarios import BODIES, FUNCTION, MOVED, Edit
 from tests.simulation.volumes import Volume, VolumeDocuments, VolumeJournals, VolumeLock
 
 
@@ -51,7 +52,8 @@ class Team:
             return True
         former = self.facets[edit.table]
         name = {"name": former["name"]} if former.get("name") else {}  # a table is not renamed back
-        facets = {**self.facets, edit.table: {**former, edit.facet: edit.value, **name}}
+        new_name = {"name": "2"} if edit.facet == MOVED else {}
+        facets = {**self.facets, edit.table: {**former, edit.facet: edit.value, **name, **new_name}}
         is_valid = _are_valid(tuple((name, tuple(sorted(said.items()))) for name, said in facets.items()))
         self.facets = facets if is_valid else self.facets
         return is_valid
@@ -68,7 +70,8 @@ def models_of(facets: dict[str, dict[str, Any]]) -> list[Table]:
 
 @cache
 def _modelled(name: str, facets: tuple[tuple[str, object], ...]) -> Table:
-    return modelled(name, dict(facets))
+    model, said = modelled(name, dict(facets)), dict(facets)
+    return replace(model, renamed_from=()) if said.get(MOVED) else model
 
 
 @cache

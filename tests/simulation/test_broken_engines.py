@@ -17,11 +17,12 @@ from delta_engine.deployment import journal, recorder
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.locks.lease import Lease
 from delta_engine.deployment.recorder import RunRecorder
+from delta_engine.deployment.resources import with_new_name, without_resources
 from delta_engine.deployment.stored import DocumentIdentity, StoredDocument
 from delta_engine.deployment.stores.delta_row import DeltaRow, Value
 from delta_engine.drift import synchronizing
 from delta_engine.drift.drift_report import DriftReport
-from delta_engine.models import Table
+from delta_engine.models import QualifiedName, Table, resource_key
 from delta_engine.orchestrate import (
     import_folder,
     importing,
@@ -34,7 +35,7 @@ from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.import_folder import FolderReport, import_to_folder
 from delta_engine.orchestrate.recording import Recording
-from delta_engine.ownership.recorded import Recorded
+from delta_engine.ownership.recorded import Recorded, is_of_table
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.simulation import imports
 from tests.simulation import world as simulated
@@ -205,6 +206,23 @@ def unfinished_files_that_stay(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(import_folder, "remove_unfinished_files", lambda _folder: None)
 
 
+def a_move_that_forgets(patch: pytest.MonkeyPatch) -> None:
+    def forget(state: DeploymentState, old: QualifiedName, _new: QualifiedName) -> DeploymentState:
+        return without_resources(state, [resource_key(old)])
+
+    patch.setattr(simulated, "with_new_name", forget)
+
+
+def a_move_that_forgets_what_was_applied(patch: pytest.MonkeyPatch) -> None:
+    def move(*arguments: Any) -> DeploymentState:
+        state = with_new_name(*arguments)
+        records = filter(is_of_table, state.resources.values())
+        bare = {resource_key(record.name): replace(record, applied=None) for record in records}
+        return state.with_resources({**state.resources, **bare})
+
+    patch.setattr(simulated, "with_new_name", move)
+
+
 BREAKS: Mapping[str, Sequence[Break]] = {
     "OneRunChangesAtATime": [a_lease_that_is_never_checked, a_lease_that_never_expires],
     "NoSaveIsLost": [a_save_without_comparing, a_head_that_is_moved_without_comparing],
@@ -225,6 +243,7 @@ BREAKS: Mapping[str, Sequence[Break]] = {
         files_that_are_written_in_two_steps,
         unfinished_files_that_stay,
     ],
+    "MovesRename": [a_move_that_forgets, a_move_that_forgets_what_was_applied],
     "Converges": [comments_that_get_lost],
     "UndoBringsBack": [an_undo_that_does_nothing],
     "DriftIsReported": [a_report_that_is_empty],

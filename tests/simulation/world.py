@@ -22,11 +22,12 @@ from delta_engine.config.settings import Settings, load_settings
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.locks.lease import LeaseLock
 from delta_engine.deployment.repository import StateRepository
-from delta_engine.deployment.resources import without_resources
+from delta_engine.deployment.resources import with_new_name, without_resources
 from delta_engine.drift.drift_report import DriftReport
 from delta_engine.errors import DeltaEngineError, StatementError, raise_all
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.execute.apply_control import ApplyControl
+from delta_engine.models import QualifiedName
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.orchestrator import Orchestrator, apply_file, revert, sync, undo
@@ -52,10 +53,13 @@ from tests.simulation.processes import LEASE_SECONDS, Process
 from tests.simulation.scenarios import (
     BY_HAND_ON_FUNCTION,
     FUNCTION,
+    MOVED,
+    RENAMED,
     ByHand,
     Command,
     Edit,
     Part,
+    Rename,
     Scenario,
     Verb,
     Wait,
@@ -66,6 +70,7 @@ from tests.simulation.teams import Team
 
 _PATIENCE_FOR_LOCK_SECONDS = 100.0
 _LOOK_AT_LOCK_SECONDS = 2.0
+_RENAME = "ALTER TABLE `dev`.`silver`.`{name}` RENAME TO `dev`.`silver`.`{name}2`"
 _START_OVER_COMMAND: Final = Command(Verb.START_OVER)
 _START_OVER: Final = f"{Verb.START_OVER.value}`"
 """How a refusal ends that tells the user to start over: a first run ended before the head named its document."""
@@ -113,6 +118,11 @@ class World:
                     self.run(self.teams[part.team], part.actor, step)
                 case ByHand():
                     self.change_by_hand(step)
+                case Rename(table):
+                    self.stage.turn()
+                    if not self.run_by_hand(_RENAME.format(name=table), f"{table}: rename"):
+                        return
+                    self.commit(self.teams[part.team], part.actor, Edit(table, MOVED, True))
                 case Write(table):
                     self.stage.turn()
                     key = f"dev.silver.{table}"
@@ -135,13 +145,15 @@ class World:
             sql = statement_by_hand(step.change, step.table, self.present_name(step.table))
         self.run_by_hand(sql, f"{step.table}: {step.change}")
 
-    def run_by_hand(self, sql: str, why: str) -> None:
-        """Run a statement of a person, which the catalog may refuse."""
+    def run_by_hand(self, sql: str, why: str) -> bool:
+        """Run a statement of a person; return whether the catalog ran it."""
         try:
             self.run_sql(sql, None)
             self.stage.tell(f"runs {sql.replace('`dev`.`silver`.', '').replace('`', '')[:100]}")
         except StatementError as error:
             self.stage.tell(f"runs a statement ({why}), which is refused: {error.error_class}")
+            return False
+        return True
 
     def present_name(self, name: str) -> str:
         """Return the present name of a table, which a model may have renamed."""
@@ -298,6 +310,8 @@ def _run(process: Process) -> tuple[ExitCode, str]:
             _forget(process, environment, view)
         case Verb.START_OVER:
             environment.deployment.start_over(view.notify)
+        case Verb.MOVE:
+            _move(environment, view)
         case Verb.COMPARE:
             with open_run(environment, "state sync", view.notify) as run:
                 record_statuses(run, models)
@@ -335,6 +349,13 @@ def _forget(process: Process, environment: Orchestrator, view: RunView) -> None:
             forgotten = tables[process.number % len(tables)]
             process.tell(f"forgets {forgotten}")
             recorder.save_edited(without_resources(recorder.state, [forgotten]))
+
+
+def _move(environment: Orchestrator, view: RunView) -> None:
+    """Record the table that was renamed under its new name."""
+    former, name = (QualifiedName("dev", "silver", table) for table in (RENAMED, f"{RENAMED}2"))
+    with environment.deployment.locked("state mv", view.notify) as (_lease, recorder):
+        recorder.save_edited(with_new_name(recorder.state, former, name))
 
 
 @cache
