@@ -191,6 +191,17 @@ def test_an_upload_that_fails_moves_no_head(
     assert (tmp_path / "errored-2.json").exists()
 
 
+def test_a_first_upload_that_fails_leaves_no_document_without_a_head(
+    documents: StateRepository, api: FakeFilesApi
+) -> None:
+    """Such a document looks as if the head were lost, and every later command is refused."""
+    api.faults = ["", "empty"]  # the first upload finds that the folder is missing
+    with pytest.raises(UnsavedStateError, match="did not arrive completely"):
+        documents.save(deployment_state(serial=0), None)
+    assert api.files == {}
+    assert documents.load() is None
+
+
 def test_a_missing_volume_is_named(documents: StateRepository, api: FakeFilesApi) -> None:
     api.volumes = ("/Volumes/other/",)
     with pytest.raises(UnsavedStateError, match="The volume must exist: the bundle declares it"):

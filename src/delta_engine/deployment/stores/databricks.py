@@ -96,7 +96,6 @@ class DatabricksStateStore:
         """Upload the document and move the head if it is still the expected one; see `StateStore.replace`."""
         blob = compressed(data)
         name = self.versions.name(identity.version_id)
-        upload_verified(self._files, name, blob)
         head: dict[str, Value] = {
             "state_id": identity.state_id,
             "serial": identity.serial,
@@ -107,6 +106,7 @@ class DatabricksStateStore:
             "saved_at": utc_now().isoformat(timespec="seconds"),
         }
         try:
+            upload_verified(self._files, name, blob)
             self._head.replace(head, None if expected is None else json.loads(expected.token))
         except UncertainWriteError:
             raise
