@@ -103,7 +103,8 @@ def _shown_late(
         if may_be_late(resource, now)
     }
     unreadable = {refusal.table or refusal.securable for refusal in observation.unreadable}
-    for name in (model.qualified_name for model in declared if labelled(model.qualified_name) in unreadable):
+    read = (model.qualified_name for model in (*declared, *retired))
+    for name in (name for name in read if labelled(name) in unreadable):
         record = records.get(resource_key(name))
         if record is None or is_recent(record, now):
             suspects[resource_key(name)] = name

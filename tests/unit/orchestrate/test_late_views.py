@@ -114,10 +114,13 @@ def test_a_table_that_waits_for_its_rename_is_found_under_its_old_name(
     assert drifted(engine, renamed) == {}
 
 
-def test_a_table_that_no_model_declares_any_more_is_not_deleted(runner: Faulty, engine: Orchestrator) -> None:
+@pytest.mark.parametrize("what", ["a table", "the columns"])
+def test_a_table_that_no_model_declares_any_more_is_not_deleted(
+    what: str, runner: Faulty, engine: Orchestrator
+) -> None:
     other = orders(name="other")
     engine.sync_tables([KEYED, other])
-    lag(runner, "tables")
+    lag(runner, *LAGS[what])
     assert drifted(engine, other) == {}
 
 
