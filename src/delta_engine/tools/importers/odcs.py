@@ -200,7 +200,7 @@ class _Reader:
         self._wanted = wanted
         self._place = self._find_place()
         self._keys = {
-            self._reference(item): _primary_key(item) for item in contract.schema or () if item.name
+            self._reference(item).lower(): _named_key(item) for item in contract.schema or () if item.name
         }
         self.notes: list[str] = []
         self.other_rules = 0
@@ -339,7 +339,7 @@ class _Reader:
 
     def _is_foreign_key(self, item: Element, key: ForeignKey) -> bool:
         """Whether a relationship is to a whole primary key, as far as the contract knows; note it if not."""
-        primary, own = self._keys.get(key.references), key.referenced_columns
+        primary, own = self._keys.get(key.references.lower()), key.referenced_columns
         if not primary or {*map(str.lower, primary)} == {*map(str.lower, own)}:
             return True
         self.notes.append(
@@ -420,6 +420,14 @@ def _whole_name(item: Element, place: tuple[str, str]) -> tuple[str, str, str]:
 
 def _primary_key(item: Element) -> list[str]:
     return _ordered(item.properties or [], lambda column: (column.primary_key, column.primary_key_position))
+
+
+def _named_key(item: Element) -> list[str]:
+    """Return the columns of a primary key; none if one has no name, for which reading the object is refused."""
+    try:
+        return _primary_key(item)
+    except ValueError:
+        return []
 
 
 def _ordered(properties: Sequence[Element], facts: Any) -> list[str]:

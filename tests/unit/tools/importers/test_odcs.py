@@ -282,6 +282,8 @@ REFUSED = {
     HEAD + "  - {name: a.b.c.d, properties: [{name: a, logicalType: date}]}": "a.b.c.d has more than 3 parts",
     HEAD + "  - {name: t, properties: [{logicalType: date}]}": "t: one of its parts has no name",
     HEAD
+    + "  - {name: t, properties: [{logicalType: date, primaryKey: true}]}": "t: one of its parts has no name",
+    HEAD
     + "  - {name: t, physicalType: topic}": "t is a topic, but the import reads only contracts of tables",
     HEAD
     + "  - {name: t, properties: [{name: a, logicalType: date, relationships: [{to: 'x.yaml#/schema/a'}]}]}": (
