@@ -18,7 +18,9 @@ from delta_engine.actions import (
     Keep,
     Order,
     SecurableChange,
+    Setting,
     TablePlan,
+    Turn,
 )
 from delta_engine.aspects.view_definition import (
     AlterViewQuery,
@@ -134,7 +136,9 @@ class _Orders:
         reach = reach_of(observed, desired, self.sides.moved)
         queries = [*self._queries_between(view, reach)]
         if None in queries:
-            return Order(unread=reach.bridged | reach.narrowed, is_renamed=bool(reach.bridged))
+            own = Setting(precedes=reach.precedes, follows=reach.follows)
+            unread = reach.bridged | reach.narrowed
+            return Order(settings=(own,), unread=unread, is_renamed=bool(reach.bridged))
         return Order(settings=tuple(reach.settings([query for query in queries if query is not None])))
 
     def _queries_between(self, view: View, reach: Reach) -> Iterator[str | None]:
@@ -153,15 +157,23 @@ class _Orders:
             yield query
 
     def _opaque(self, view: View) -> Order:
-        """Return the place of a view whose query sqlglot does not read: after what comes, before what goes."""
+        """Return the place of a view whose query sqlglot does not read: after what comes, before what goes.
+
+        Which of its columns it reads of a view that only gets another query is not known, so it has no place there.
+        """
         above = {view.key, *(reader.key for reader in readers_of({view.key}, self.sides.views.values()))}
-        moved = {key: change for key, change in self.sides.moved.items() if key not in above | self._unread}
+        moved = {
+            key: change
+            for key, change in self.sides.moved.items()
+            if key not in above | self._unread and Turn.QUERY not in change.turns
+        }
         needed = {
             (key, True): change.states[-1] & (change.states[-2] or change.states[-1])
             for key, change in moved.items()
         }
         former = {(key, True): change.states[0] & change.states[-2] for key, change in moved.items()}
-        return Order(settings=tuple(reach_of([former], needed, moved).settings(())))
+        observed = [former] if view.key in self.sides.possible else []
+        return Order(settings=tuple(reach_of(observed, needed, moved).settings(())))
 
     @cached_property
     def _unread(self) -> Set[str]:

@@ -134,10 +134,15 @@ class Side:
         if (reads := self.reads(query)) is not None:
             for read, facts in self._needed(reads, returned, counted, NOTHING):
                 needs[read] |= facts
+        for read, facts in self._kept_types(key, query):
+            needs[read] |= facts
+        return needs
+
+    def _kept_types(self, key: str, query: str) -> _Needed:
+        """Yield the facts of the types that a view has to keep."""
         for (table, name), outputs in self._typed.items() if self.mode(key) is SchemaMode.BINDING else ():
             if retyped_columns(query, self.relations, outputs):
-                needs[table, True] |= {type_of(name, is_new=self.is_new)}
-        return needs
+                yield (table, True), frozenset({type_of(name, is_new=self.is_new)})
 
     def _needed(self, reads: Reads, returned: Set[str] | None, counted: Set[str], above: Set[str]) -> _Needed:
         for key, names in reads.columns.items():
@@ -156,7 +161,10 @@ class Side:
             yield (key, bool(above)), moved.needed(-1 if self.is_new else 0, names, is_counted=is_counted)
         is_dropped = not self.is_new and key not in self.sides.queries_after
         is_set_before = not self.is_new and key in self.sides.set_again  # before it loses any column
-        for below in map(self.reads, self.queries.get(key, ()) if key not in above else ()):
+        for query in self.queries.get(key, ()) if key not in above else ():
+            below = self.reads(query)
+            if is_dropped:
+                yield from self._kept_types(key, query)
             if below is not None and is_dropped:
                 counted = below.counted | (below.spread if is_counted else NOTHING)
                 yield from self._needed(below, None, counted, above | {key})

@@ -290,10 +290,17 @@ def test_a_view_that_counts_columns_keeps_their_number_until_one_has_come() -> N
     assert of_sold(query, former, *renamed) == [between, ADD, query]
 
 
-@pytest.mark.parametrize("is_between", [False, True])
-def test_a_view_follows_a_restored_table_and_is_still_bridged_over_another_one(*, is_between: bool) -> None:
+@pytest.mark.parametrize(
+    ("is_between", "sample"), [(False, ""), (True, ""), (True, " TABLESAMPLE (10 ROWS)")]
+)
+def test_a_view_follows_a_restored_table_and_is_still_bridged_over_another_one(
+    sample: str, *, is_between: bool
+) -> None:
     days = Table("dev", "silver", "days", [Column("id", "bigint"), Column("day", "date")])
-    query = "SELECT o.{} AS a, d.{} AS b FROM dev.silver.orders AS o JOIN dev.silver.days AS d ON o.id = d.id"
+    query = (
+        f"SELECT o.{{}} AS a, d.{{}} AS b FROM dev.silver.orders{sample} AS o "
+        "JOIN dev.silver.days AS d ON o.id = d.id"
+    )
     renamed = replace(SOLD, columns=SOLD.columns[:2], declared_at=None)
     view = replace(MAILS, query=query.format("mail", "day"))
     state = CatalogState(
@@ -324,6 +331,43 @@ READS_ID, READS_DAY = (bound(f"SELECT {column} FROM dev.silver.sales") for colum
 FOLLOWS = replace(READS_ID, schema_mode=SchemaMode.TYPE_EVOLUTION)
 CASTS = bound("SELECT CAST(id AS INT) AS id FROM dev.silver.sales WHERE id > 1")
 TOTALS = bound("SELECT id FROM dev.silver.ids", name="totals")
+
+
+def test_a_view_that_no_longer_reads_a_dropped_bound_one_changes_before_the_type_below_it() -> None:
+    above = View("dev", "silver", "above", "SELECT id FROM dev.silver.ids")
+    new = replace(above, query="SELECT day FROM dev.silver.sales", declared_at=None)
+    state = CatalogState(
+        tables={WIDE.key: state_of(NARROW)},
+        views={view.key: view_state_of(view) for view in (READS_ID, above)},
+    )
+    record = Recorded.of(READS_ID)
+    plan = TablePlanner(Policy(removed_views=Removed.DROP)).plan([WIDE, new], state, {record.key: record})
+    statements = [statement.sql for step in compiled(plan).steps for statement in step.statements]
+    (widening_step,) = [
+        step for step in compiled(plan).steps if WIDEN in {each.sql for each in step.statements}
+    ]
+    assert statements.index(WIDEN) > 0
+    assert widening_step.after
+
+
+def test_an_unreadable_query_waits_for_no_other_view_that_gets_a_query() -> None:
+    """It may read the columns that the view has before, or those that it gets."""
+    below = View("dev", "gold", "w", "SELECT id, mail FROM dev.silver.orders")
+    unreadable = View("dev", "gold", "x", "SELECT w.id, SELECT FROM")
+    table = replace(
+        SOLD,
+        columns=(SOLD.columns[0], Column("address", "string", renamed_from="mail"), Column("day", "date")),
+    )
+    state = CatalogState(
+        tables={ORDERS.key: state_of(ORDERS)},
+        views={view.key: view_state_of(view) for view in (below, unreadable)},
+    )
+    models = [
+        replace(table, declared_at=None),
+        replace(below, query="SELECT id FROM dev.silver.orders", declared_at=None),
+        replace(unreadable, query="SELECT w.id, w.mail SELECT FROM", declared_at=None),
+    ]
+    assert refusals_of_views(TablePlanner().plan(models, state)) == []
 
 
 def widening(former: Sequence[View], views: Sequence[View]) -> TablePlan:
