@@ -55,17 +55,13 @@ def with_recorded_tags(observed: CatalogState, records: Mapping[str, AnyRecord])
 
 
 def without_done_renames(models: Iterable[_Model], records: Mapping[str, AnyRecord]) -> tuple[_Model, ...]:
-    """Return models without former names of what was renamed: only their present names are recorded.
-
-    A run that did not end may have given back a former name: then it is recorded as attempted.
-    """
+    """Return models without former names of what was renamed: only their present names are recorded."""
     applied = {key for key, record in records.items() if record.applied is not None}
-    recorded = with_models(records).keys()
     return tuple(
         replace(model, renamed_from=())
         if isinstance(model, Table | View)
         and model.renamed_from
-        and recorded.isdisjoint(map(resource_key, former_names(model)))
+        and applied.isdisjoint(map(resource_key, former_names(model)))
         and resource_key(model.qualified_name) in applied
         else model
         for model in models

@@ -362,7 +362,7 @@ def test_an_unreadable_query_waits_for_no_other_view_that_gets_a_query() -> None
         tables={ORDERS.key: state_of(ORDERS)},
         views={view.key: view_state_of(view) for view in (below, unreadable)},
     )
-    models = [
+    models: list[Table | View] = [
         replace(table, declared_at=None),
         replace(below, query="SELECT id FROM dev.silver.orders", declared_at=None),
         replace(unreadable, query="SELECT w.id, w.mail SELECT FROM", declared_at=None),
