@@ -202,7 +202,7 @@ def file_texts(
         finish: changes each text.
 
     Raises:
-        InvalidCommandError: the file of a query exists with another content.
+        InvalidCommandError: the file of a query exists with another content, or two views would have it.
     """
     named = [
         replace(model, query_file=model.query_file or query_file_of(model))
@@ -210,8 +210,16 @@ def file_texts(
         else model
         for model in models
     ]
-    queries = {path.parent / str(view.query_file): view for view in of_kind(View, named)}
-    texts = {file: finish(query_text(view, variables)) for file, view in queries.items()}
+    queries: dict[Path, View] = {}
+    texts: dict[Path, str] = {}
+    for view in of_kind(View, named):
+        file, text = path.parent / str(view.query_file), finish(query_text(view, variables))
+        if texts.setdefault(file, text) != text:
+            raise InvalidCommandError(
+                f"{file} would have the query of {queries[file].qualified_name}, and that of {view.qualified_name}",
+                way_out="Import their catalogs one at a time, into folders of their own.",
+            )
+        queries[file] = view
     new = {file: text for file, text in texts.items() if not _is_written(file, text, queries[file])}
     first = f"{schema_line(path, conf_dir)}\n" if conf_dir and write is yaml_models else ""
     return {**new, path: f"{first}{finish(write(named, variables))}"}

@@ -1,0 +1,19 @@
+"""The texts of files that an import writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delta_engine.errors import InvalidCommandError
+from delta_engine.models import View
+from delta_engine.orchestrate.import_folder import file_texts
+
+
+def test_two_views_never_share_the_file_of_a_query(tmp_path: Path) -> None:
+    views = [View(catalog, "s", "v", f"SELECT {catalog!r} AS a") for catalog in ("dev", "raw")]
+    with pytest.raises(
+        InvalidCommandError, match=r"s\.v\.sql would have the query of dev\.s\.v, and that of raw\.s\.v"
+    ):
+        file_texts(views, tmp_path / "models.yml", {}, None)
