@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from delta_engine.actions.drift_policy import NO_DRIFT_POLICY, DriftKind, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, NeededConsent, Policy
-from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.document import DeploymentState, records_of
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
     ComparedResource,
@@ -71,7 +71,7 @@ class Observation:
     @property
     def resources(self) -> Mapping[str, AnyRecord]:
         """All records of the deployment state, by key; those of others than `records` have no model."""
-        return self.state.resources if self.state is not None else {}
+        return records_of(self.state)
 
     @property
     def tables(self) -> tuple[Table, ...]:
