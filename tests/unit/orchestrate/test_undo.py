@@ -50,6 +50,24 @@ def ran(project: CatalogProject, command: str) -> list[str]:
     return project.catalog.statements[before:]
 
 
+def killed_behind(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch, statement: str, command: str
+) -> None:
+    """Kill a command when a statement that begins in a certain way is done."""
+    run = project.catalog.run
+
+    def killed(sql: str) -> Sequence[Row]:
+        rows = run(sql)
+        if sql.startswith(statement):
+            raise Kill
+        return rows
+
+    with monkeypatch.context() as patched:
+        patched.setattr(project.catalog, "run", killed)
+        with pytest.raises(Kill):
+            project.run(command)
+
+
 def record(project: CatalogProject, key: str = f"table.{KEY}") -> Any:
     return json.loads(project.run(f"state show {key}").stdout)
 
@@ -184,18 +202,7 @@ def test_a_sync_makes_no_empty_table_where_a_killed_undo_renamed_one(
     project.sync()
     project.declare(SMALL.replace("name: orders", "name: sales, renamed_from: orders"))
     project.sync()
-    run = project.catalog.run
-
-    def killed(sql: str) -> Sequence[Row]:
-        rows = run(sql)
-        if "RENAME TO" in sql:
-            raise Kill
-        return rows
-
-    with monkeypatch.context() as patched:
-        patched.setattr(project.catalog, "run", killed)
-        with pytest.raises(Kill):
-            project.run("undo --yes")
+    killed_behind(project, monkeypatch, "ALTER TABLE `dev`.`silver`.`sales` RENAME TO", "undo --yes")
     assert [*project.catalog.tables] == [KEY]
     refused = project.run("sync --yes")
     assert (refused.code, "is gone" in refused.stderr) == (3, True)
@@ -501,18 +508,7 @@ def test_a_plan_file_restores_once_even_if_its_apply_was_killed(
     """A second RESTORE would take back the rows that were written after the first one."""
     dropped_column(project)
     ran(project, "undo --out undo.json")
-    run = project.catalog.run
-
-    def killed(sql: str) -> Sequence[Row]:
-        rows = run(sql)
-        if sql.startswith("RESTORE"):
-            raise Kill
-        return rows
-
-    with monkeypatch.context() as patched:
-        patched.setattr(project.catalog, "run", killed)
-        with pytest.raises(Kill):
-            project.run("apply undo.json --yes")
+    killed_behind(project, monkeypatch, "RESTORE", "apply undo.json --yes")
     project.catalog.write_rows(ORDERS)
     before = len(project.catalog.statements)
     refused = project.run("apply undo.json --yes")
