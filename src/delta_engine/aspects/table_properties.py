@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import ClassVar, TypeAlias
 
 from delta_engine.actions import SAFE, Hazard, Phase
@@ -100,13 +101,14 @@ def _phase(properties: Sequence[EntryChange], otherwise: Phase) -> Phase:
     return Phase.CHOOSE_STATISTICS if is_apart else otherwise
 
 
-def _apart(entries: Iterable[EntryChange]) -> list[tuple[EntryChange, ...]]:
-    """Return the entries that decide which columns have statistics, then the others, without an empty group."""
-    first: list[EntryChange] = []
-    others: list[EntryChange] = []
-    for entry in entries:
-        (first if is_about_statistics(entry.key) else others).append(entry)
-    return [tuple(group) for group in (first, others) if group]
+def _apart(entries: Iterable[EntryChange]) -> Iterator[tuple[EntryChange, ...]]:
+    """Yield the entries that decide which columns have statistics, then the others, without an empty group."""
+    for _, group in groupby(sorted(entries, key=_is_beside_statistics), key=_is_beside_statistics):
+        yield tuple(group)
+
+
+def _is_beside_statistics(entry: EntryChange) -> bool:
+    return not is_about_statistics(entry.key)
 
 
 def _differences(comparison: Comparison) -> Iterable[_Action]:
