@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from delta_engine.models.functions import FunctionLanguage
 from delta_engine.sql.expressions import databricks_dialect
 from delta_engine.sql.function_bodies import sql_tokens
+from delta_engine.sql.functions import submitted_text
 from delta_engine.sql.text import idents, sql_path
 from delta_engine.sql.view_queries import named_columns, submitted_query
 from delta_engine.tools.importers.reading import NotReadError
@@ -40,7 +42,7 @@ def view_query(query: str, columns: Sequence[str], catalog: Catalog) -> str:
 
 
 def function_body(body: str, catalog: Catalog) -> str:
-    """Return the expression of a function with whole names; as it is, if sqlglot does not read it.
+    """Return the expression or query of a function with whole names; as it is, if sqlglot does not read it.
 
     Raises:
         NotReadError: there is no schema for a name without one.
@@ -48,7 +50,8 @@ def function_body(body: str, catalog: Catalog) -> str:
     from sqlglot.errors import SqlglotError
 
     try:
-        return _with_whole_names(f"SELECT {body}", catalog).removeprefix("SELECT ")
+        text = _selected(f"SELECT ({submitted_text(FunctionLanguage.SQL, body)})")
+        return _with_whole_names(text, catalog).removeprefix("SELECT (").removesuffix(")")
     except (SqlglotError, RecursionError):
         return body
 

@@ -283,6 +283,14 @@ def test_names_in_queries_of_views_become_whole(query: str, tmp_path: Path) -> N
     [
         ("(SELECT max(t.id) FROM t WHERE t.id = x)", "(SELECT max(t.id) FROM dev.silver.t WHERE t.id = x)"),
         ("f(x) + gold.f(x) + abs(x)", "dev.silver.f(x) + dev.gold.f(x) + abs(x)"),
+        ("(TABLE t)", "(SELECT * FROM dev.silver.t)"),
+        (
+            "EXISTS (TABLE gold.t) OR x IN (TABLE t UNION TABLE u)",
+            "EXISTS (SELECT * FROM dev.gold.t) OR x IN (SELECT * FROM dev.silver.t UNION SELECT * FROM dev.silver.u)",
+        ),
+        ("SELECT max(id) FROM t", "SELECT max(id) FROM dev.silver.t"),
+        ("WITH c AS (TABLE t) SELECT id FROM c", "WITH c AS (SELECT * FROM dev.silver.t) SELECT id FROM c"),
+        ("length('a\tb') + gold.f(x)", "length('a\\tb') + dev.gold.f(x)"),
     ],
 )
 def test_names_in_bodies_of_functions_become_whole(written: str, whole: str, tmp_path: Path) -> None:
