@@ -6,10 +6,10 @@ The standard: https://bitol-io.github.io/open-data-contract-standard/.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count, starmap
 from typing import Any, Final
 
 import msgspec
@@ -360,15 +360,19 @@ class _Reader:
         return any(_is_none(rule) and (rule.metric or rule.rule) == "nullValues" for rule in rules)
 
     def _checks(self, item: Element) -> Iterator[CheckConstraint]:
-        """Yield the rules that are CHECKs; a name that an earlier one has gets a number."""
+        """Yield the rules that are CHECKs; a name that an earlier one has gets a number that makes it free."""
         columns = [None, *(column.stored_name for column in item.properties or ())]
-        numbers = Counter[str]()
-        for column, element in zip(columns, [item, *(item.properties or ())], strict=True):
-            for check in (self._check(rule, column) for rule in element.quality or ()):
-                if check:
-                    numbers[check.name.lower()] += 1
-                    number = numbers[check.name.lower()]
-                    yield check if number == 1 else replace(check, name=f"{check.name}_{number}")
+        elements = zip(columns, [item, *(item.properties or ())], strict=True)
+        rules = [(rule, column) for column, element in elements for rule in element.quality or ()]
+        checks = [*filter(None, starmap(self._check, rules))]
+        taken, earlier = {check.name.lower() for check in checks}, set[str]()
+        for check in checks:
+            numbered = (f"{check.name}_{number}" for number in count(2))
+            is_first = check.name.lower() not in earlier
+            name = check.name if is_first else next(own for own in numbered if own.lower() not in taken)
+            taken.add(name.lower())
+            earlier.add(name.lower())
+            yield replace(check, name=name)
 
     def _check(self, rule: Quality, column: str | None) -> CheckConstraint | None:
         if column and _is_none(rule) and (rule.metric or rule.rule) == "nullValues":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -206,6 +207,15 @@ def test_rules_without_names_of_their_own_are_numbered(tmp_path: Path) -> None:
     (model,) = read(tmp_path, f"{HEAD}  - {{name: t, properties: [{column}]}}\n").models
     assert isinstance(model, Table)
     assert [check.name for check in model.checks] == ["a_valid", "a_valid_2"]
+
+
+def test_numbered_rules_leave_names_that_other_rules_have(tmp_path: Path) -> None:
+    names, query = ["x", "X", "x_2", "x", "x_2"], "SELECT COUNT(*) FROM {object} WHERE {property} < 0"
+    rules = [{"name": name, "type": "sql", "mustBe": 0, "query": query} for name in names]
+    column = json.dumps({"name": "a", "logicalType": "integer", "quality": rules})
+    (model,) = read(tmp_path, f"{HEAD}  - {{name: t, properties: [{column}]}}\n").models
+    assert isinstance(model, Table)
+    assert [check.name for check in model.checks] == ["x", "X_3", "x_2", "x_4", "x_2_2"]
 
 
 def test_written_rules_name_the_table_as_the_standard_has_it() -> None:
