@@ -202,7 +202,8 @@ def file_texts(
         finish: changes each text.
 
     Raises:
-        InvalidCommandError: the file of a query exists with another content, or two views would have it.
+        InvalidCommandError: the file of a query exists with another content, two views would have it, or the model
+            file would be too large.
     """
     named = [
         replace(model, query_file=model.query_file or query_file_of(model))
@@ -221,15 +222,21 @@ def file_texts(
             )
         queries[file] = view
     new = {file: text for file, text in texts.items() if not _is_written(file, text, queries[file])}
-    first = f"{schema_line(path, conf_dir)}\n" if conf_dir and write is yaml_models else ""
-    return {**new, path: f"{first}{finish(write(named, variables))}"}
+    is_yaml, text = write is yaml_models, finish(write(named, variables))
+    if is_yaml and len(text.encode()) > MAX_BYTES:
+        raise InvalidCommandError(
+            f"{path} would be larger than {MAX_BYTES >> 20} MiB, the limit of a model file in YAML",
+            way_out="Import it in parts: add --per table, name one schema or table, or leave some out with --exclude.",
+        )
+    first = f"{schema_line(path, conf_dir)}\n" if conf_dir and is_yaml else ""
+    return {**new, path: f"{first}{text}"}
 
 
 def create_files(texts: Mapping[Path, str]) -> None:
     """Write new files: all of them, or none.
 
     Raises:
-        InvalidCommandError: one of them is there already, or would be too large.
+        InvalidCommandError: one of them is there already.
         OSError: one of them cannot be written.
     """
     for path in filter(os.path.lexists, texts):
@@ -237,7 +244,6 @@ def create_files(texts: Mapping[Path, str]) -> None:
             f"{path} exists, and importing never overwrites files",
             way_out="Name another place with --to, or move the file away.",
         )
-    _refuse_large(texts)
     with StagedFiles() as staged:
         for path, text in texts.items():
             staged.add(path, text.encode(), replaces=False)
@@ -259,13 +265,6 @@ def _is_written(file: Path, query: str, view: View) -> bool:
             way_out="Importing never overwrites files: move it away.",
         )
     return True
-
-
-def _refuse_large(texts: Mapping[Path, str]) -> None:
-    for path, text in texts.items():
-        if len(text.encode()) > MAX_BYTES:
-            reason = f"{path} would be larger than a model file may be ({MAX_BYTES:,} bytes)"
-            raise InvalidCommandError(reason, way_out="Import it with --per table.")
 
 
 def write_editor_files(conf_dir: Path, notify: Callable[[str], None]) -> None:
@@ -331,7 +330,6 @@ class _Writer:
         written = [as_written(model, self._relations) for model in models]
         try:
             texts = file_texts(written, path, self._folder.settings.variables, self._folder.conf_dir)
-            _refuse_large(texts)
         except InvalidCommandError as refusal:
             self._report.refusals.append(refusal)
             return

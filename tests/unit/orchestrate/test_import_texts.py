@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from delta_engine.config.model_writer import python_models
+from delta_engine.config.yaml_documents import MAX_BYTES
 from delta_engine.errors import InvalidCommandError
-from delta_engine.models import View
+from delta_engine.models import Column, Table, View
 from delta_engine.orchestrate.import_folder import file_texts
 
 
@@ -17,3 +19,12 @@ def test_two_views_never_share_the_file_of_a_query(tmp_path: Path) -> None:
         InvalidCommandError, match=r"s\.v\.sql would have the query of dev\.s\.v, and that of raw\.s\.v"
     ):
         file_texts(views, tmp_path / "models.yml", {}, None)
+
+
+def test_only_files_of_yaml_have_a_limit(tmp_path: Path) -> None:
+    large = Table("dev", "s", "t", [Column("id", "bigint")], "a" * (MAX_BYTES + 1))
+    with pytest.raises(
+        InvalidCommandError, match=r"models\.yml would be larger than 32 MiB, .* name one schema or table"
+    ):
+        file_texts([large], tmp_path / "models.yml", {}, None)
+    assert len(file_texts([large], tmp_path / "models.py", {}, None, write=python_models)) == 1
