@@ -130,15 +130,19 @@ class Document:
 
         return replace(self, value=changed((), self.value), fill=change)
 
-    def convert(self, path: DocumentPath, value: object, shape: type[Shape]) -> Shape:
-        """Convert a part of the document to a declared shape; refuse all unknown keys, missing keys and wrong types."""
+    def convert(self, path: DocumentPath, value: object, shape: type[Shape], subject: str = "") -> Shape:
+        """Convert a part of the document to a declared shape; refuse all unknown keys, missing keys and wrong types.
+
+        Args:
+            subject: what each reason begins with, such as `rule TableNames: `.
+        """
         if not has_unknown_keys(value, shape):
             try:
                 return msgspec.convert(value, shape)
             except msgspec.ValidationError:
                 pass
         raise_all(
-            self.error((*path, *problem.path), problem.reason, problem.way_out)
+            self.error((*path, *problem.path), f"{subject}{problem.reason}", problem.way_out)
             for problem in problems(value, shape)
         )
         raise AssertionError(f"{shape} refused a value without a problem")

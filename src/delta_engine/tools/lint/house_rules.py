@@ -127,4 +127,4 @@ def _rules_that_are_on(
                 options = {"severity": severity}
             case options:
                 pass
-        yield document.convert(("rules", name), options, rule)
+        yield document.convert(("rules", name), options, rule, f"rule {name}: ")
