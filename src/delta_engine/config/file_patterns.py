@@ -15,7 +15,8 @@ _IS_PATTERN = re.compile(r"[*?\[]").search
 def matching_files(folder: Path, pattern: str) -> list[Path]:
     """Return the files that a pattern relative to a folder names, sorted; `**` stands for any folders, also none.
 
-    Names that begin with a dot match only patterns that do. A folder is visited once, whatever links lead to it.
+    Names that begin with a dot match only patterns that do. A folder is visited once, whatever links lead to it. Links
+    to nothing count as files: reading them says what is missing.
 
     Raises:
         OSError: a folder cannot be read. Its files would be missing silently.
@@ -67,7 +68,7 @@ def _matching(folder: Path, parts: Sequence[str], above: frozenset[str]) -> Iter
 def _inside(path: Path, parts: Sequence[str], above: frozenset[str]) -> Iterator[Path]:
     if parts:
         yield from _matching(path, parts, above)
-    elif path.is_file():
+    elif path.is_file() or (path.is_symlink() and not path.exists()):
         yield path
 
 

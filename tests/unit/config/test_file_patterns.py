@@ -51,6 +51,15 @@ def test_a_linked_folder_is_visited(tmp_path: Path) -> None:
     assert matching_files(tmp_path, "models/**/*.yml") == [tmp_path / "models" / "x" / "a.yml"]
 
 
+def test_a_link_to_nothing_is_refused(write: Write, tmp_path: Path) -> None:
+    write("conf/models/m.yml", "tables: []")
+    (tmp_path / "conf" / "models" / "lost.yml").symlink_to("nowhere.yml")
+    write(
+        "conf/dev.yml", "environment: dev\nbackend: {type: oss}\nmodels: {yaml: ['conf/models/**/*.yml']}\n"
+    )
+    assert refusal(tmp_path) == "conf/models/lost.yml: the file cannot be read: No such file or directory."
+
+
 @pytest.mark.parametrize("pattern", ["", ".", "/"])
 def test_a_pattern_without_a_name_finds_nothing(tmp_path: Path, pattern: str) -> None:
     assert matching_files(tmp_path, pattern) == []

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from delta_engine.config.file_patterns import matching_files
 from delta_engine.config.yaml_documents import MAX_BYTES, decoded, read_bytes
 from delta_engine.errors import ConfigError, InvalidCommandError, RefusedError, SourceLocation
 from delta_engine.tools.importers.catalog import Catalog, Wanted
@@ -60,10 +61,13 @@ def _files(path: Path) -> Iterator[Path]:
         return
     if not path.is_dir():
         raise InvalidCommandError(f"--from {path} does not exist", way_out="Name a file or a folder.")
-    # links to nothing too
-    present = [file for file in path.rglob("*") if file.is_file() or not file.exists()]
-    files = [file for file in present if _is_read(file)]
-    files = [file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+    try:
+        files = [*filter(_is_read, matching_files(path, "**/*"))]
+    except OSError as error:
+        raise InvalidCommandError(
+            f"--from {error.filename} cannot be read: {error.strerror}",
+            way_out="Give this user the right to read it, or move it away.",
+        ) from None
     if not files:
         raise InvalidCommandError(
             f"--from {path} has no scripts ({', '.join(_SCRIPTS)}) and no data contracts",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from delta_engine.errors import InvalidCommandError
 from delta_engine.models import (
     CheckConstraint,
     Column,
@@ -512,6 +514,38 @@ def test_a_link_to_nothing_is_named_and_a_pipe_is_not_opened(tmp_path: Path) -> 
     assert [str(refusal) for refusal in source.refusals] == [
         f"{tmp_path}/2.sql: the file cannot be read: No such file or directory."
     ]
+
+
+def test_linked_folders_are_read_and_circles_end(tmp_path: Path) -> None:
+    shared, ddl = tmp_path / "shared", tmp_path / "ddl"
+    for folder in (shared / "more", ddl):
+        folder.mkdir(parents=True)
+    (shared / "more" / "1.sql").write_text(T)
+    (shared / "more" / "back").symlink_to(shared)
+    (ddl / "teams").symlink_to(shared)
+    (ddl / "self").symlink_to(ddl)
+    source = read_source([ddl], Wanted(home=("dev", "silver")), Variables({}, {}))
+    assert ((*source.models,), (*source.refusals,)) == ((table(),), ())
+    assert [str(model.declared_at) for model in source.models] == [f"{ddl}/teams/more/1.sql:1"]
+
+
+def test_a_folder_of_scripts_without_rights_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "1.sql").write_text(T)
+    listed = Path.iterdir
+
+    def refusing(path: Path) -> Iterator[Path]:
+        if path.name == "secret":  # root may read everything
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", refusing)
+    with pytest.raises(
+        InvalidCommandError, match=r"secret cannot be read: Permission denied\. Give this user"
+    ):
+        read_source([tmp_path], Wanted(home=("dev", "silver")), Variables({}, {}))
 
 
 def test_files_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
