@@ -282,9 +282,12 @@ class _Table:
         yield Effect(what, way, targets, is_tag=True)
 
     def _of_tags(self, effects: Iterable[Effect]) -> Iterator[Problem]:
-        """Yield the targets that new tags protect late, with what may show them before."""
+        """Yield the targets that tags protect late, with what may show them before.
+
+        Tags that only take protection away do it late: until then, readers see less than afterwards.
+        """
         for target in sorted({*self.everything}, key=lambda column: column or ""):
-            if _calls(self.late, target) == _calls(self.after, target):
+            if _calls(self.after, target) <= _calls(self.late, target):
                 continue
             for other in effects:
                 is_own_tag = other.is_tag and target in other.targets

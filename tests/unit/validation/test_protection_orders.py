@@ -163,6 +163,10 @@ UNSAFE: dict[str, tuple[Any, ...]] = {
         snapshot(MAIL, BARE, policies=(ROWS,)),
         table(SET, DropColumnMask("mail", MASK)),
     ),
+    "a tag that goes, without which a policy covers the column, and a grant": (
+        snapshot(PHONE, policies=(policy(match={"c": "NOT has_tag('pii')"}),)),
+        table(UNSET, GRANT),
+    ),
     "a tag of the schema and a new body": (
         snapshot(PHONE, MAIL, policies=(policy(when="has_tag('open')"),)),
         Align(SchemaName("dev", "silver"), (SetTableTags((EntryChange("open", "", None),)),)),
@@ -270,6 +274,11 @@ SAFE: dict[str, tuple[Any, ...]] = {
         snapshot(PHONE, row_filter=FILTER),
         table(DropRowFilter(FILTER), UNSET, UnsetTableTags((EntryChange("a", None, "b"),))),
     ),
+    "a filter and the tag of a policy that go": (
+        snapshot(PHONE, policies=(policy(),), row_filter=FILTER),
+        table(DropRowFilter(FILTER), UNSET),
+    ),
+    "the tag of a policy that goes, a body and a grant": (GOVERNED, table(UNSET, GRANT), body("mask", "upper(v)")),
     "a tag that goes, without which a policy still covers the column, and a body": (
         snapshot(
             replace(PHONE, tags={**TAGGED, "open": ""}),
