@@ -70,9 +70,8 @@ def _with_whole_names(text: str, catalog: Catalog) -> str:
         if is_name and not is_hint and len(table.parts) < 3 and "start" in table.parts[0].meta:
             whole = catalog.whole_name([part.name for part in table.parts])
             places.append((table.parts[0].meta["start"], whole[: 3 - len(table.parts)]))
-    places += [(start, catalog.whole_name(["", ""])[:1]) for start in _short_calls(text)]
     unknown = {call.name.lower() for call in tree.find_all(exp.Anonymous)}
-    places += [(start, catalog.whole_name([name])[:2]) for start, name in _bare_calls(text, unknown, catalog)]
+    places += _short_calls(text, unknown, catalog)
     for start, missing in sorted(places, reverse=True):
         prefix = ".".join(part if part.isidentifier() else sql_path([part]) for part in missing)
         text = f"{text[:start]}{prefix}.{text[start:]}"
@@ -94,21 +93,18 @@ def _selected(text: str) -> str:
     return text
 
 
-def _short_calls(text: str) -> Iterator[int]:
-    """Yield where a query names a function by its schema and its name."""
-    tokens = [None, *sql_tokens(text)]
+def _short_calls(
+    text: str, unknown: Collection[str], catalog: Catalog
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield where a query calls a function without its catalog, and the parts that the name lacks."""
+    tokens = [None, None, None, *sql_tokens(text)]
     for before, schema, dot, name, opening in zip(*(tokens[start:] for start in range(5)), strict=False):
-        if not (schema and dot and name and opening) or (before and before.text == "."):
+        if not (name and opening and opening.text == "("):
             continue
-        is_call = dot.text == "." and opening.text == "(" and name.start == dot.end + 1
-        if is_call and dot.start == schema.end + 1 and schema.text.isidentifier():
-            yield schema.start
-
-
-def _bare_calls(text: str, unknown: Collection[str], catalog: Catalog) -> Iterator[tuple[int, str]]:
-    """Yield where a query calls a function of the scripts by its name alone, and the name."""
-    tokens = [None, *sql_tokens(text)]
-    for before, name, opening in zip(*(tokens[start:] for start in range(3)), strict=False):
-        is_call = name and opening and opening.text == "(" and not (before and before.text == ".")
-        if is_call and name.text.lower() in unknown and catalog.has("function", [name.text]):
-            yield name.start, name.text
+        if not (dot and dot.text == "."):
+            if name.text.lower() in unknown and catalog.has("function", [name.text]):
+                yield name.start, catalog.whole_name([name.text])[:2]
+        elif schema and schema.end + 1 == dot.start and dot.end + 1 == name.start:
+            has_catalog = before is not None and before.text == "."
+            if schema.text.isidentifier() and not has_catalog:
+                yield schema.start, catalog.whole_name(["", ""])[:1]
