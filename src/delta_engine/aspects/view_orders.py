@@ -134,6 +134,8 @@ class _Orders:
             else:
                 observed = [*map(of_types, observed)]
         reach = reach_of(observed, desired, self.sides.moved)
+        if not reach.narrowed.isdisjoint(self.sides.swapping):  # no list of its columns works while names change hands
+            reach = reach_of(observed, desired, self.sides.moved, bridged_turns=frozenset())
         queries = [*self._queries_between(view, reach)]
         if None in queries:
             own = Setting(precedes=reach.precedes, follows=reach.follows)

@@ -159,12 +159,20 @@ def _places(keys: Iterable[str], *turns: Turn) -> frozenset[Place]:
     return frozenset((key, turn) for key in keys for turn in turns)
 
 
-def reach_of(observed: Sequence[Needs], desired: Needs, moved: Mapping[str, Moved]) -> Reach:
+def reach_of(
+    observed: Sequence[Needs],
+    desired: Needs,
+    moved: Mapping[str, Moved],
+    *,
+    bridged_turns: Set[Turn] = _BRIDGED,
+) -> Reach:
     """Return where the change of a view belongs among the changes of what it reads.
 
     Args:
         observed: what each query needs that the view may have; empty for a new view.
         desired: what its new query needs.
+        bridged_turns: the changes during which another query can stand. Without them, the view and its table may wait
+            for each other.
     """
     precedes, follows, bridged, narrowed = set[Place](), set[Place](), set[str](), set[str]()
     for read in {*desired, *chain.from_iterable(observed)}:
@@ -172,7 +180,7 @@ def reach_of(observed: Sequence[Needs], desired: Needs, moved: Mapping[str, Move
         end = min(change.end_of(needs.get(read, ABSENT)) for needs in (*observed, {}))
         start = change.start_of(desired.get(read, ABSENT))
         leaves, arrives = change.turns[end - 1 : end], change.turns[start - 1 : start] if start else ()
-        if start < end or is_below or not {*leaves, *arrives} <= _BRIDGED:
+        if start < end or is_below or not {*leaves, *arrives} <= bridged_turns:
             precedes |= {(key, turn) for turn in leaves}
             follows |= {(key, turn) for turn in arrives}
             continue

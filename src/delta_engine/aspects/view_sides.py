@@ -424,6 +424,11 @@ class Sides:
             if not swap.is_begun
         }
 
+    @cached_property
+    def swapping(self) -> Set[str]:
+        """The keys of tables with a conversion, begun or not."""
+        return {align.table.key for align in self.plan.align_tables if align.of_type(SwapColumn)}
+
 
 def _standing(
     state: ViewState, queries: Sequence[str], view: View | None, columns: Relations

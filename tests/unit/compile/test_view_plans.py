@@ -520,6 +520,26 @@ def test_views_do_not_keep_a_conversion_from_its_end() -> None:
     assert refusals_of_views(converting([READS_ID], [READS_ID], half)) == []
 
 
+CONVERTED = [Column("id", "string", using="CAST(id AS STRING)")]
+BEGUN = [Column("delta_engine_old_id", "bigint"), Column("delta_engine_new_id", "string")]
+
+
+@pytest.mark.parametrize(
+    ("read", "converted"), [("mail", ORDERS.columns[:1]), ("id", ORDERS.columns[:1]), ("mail", BEGUN)]
+)
+def test_no_view_lists_the_columns_of_a_table_with_a_conversion_until_a_new_column_has_come(
+    read: str, converted: Sequence[Column]
+) -> None:
+    """Between the two statements that swap the columns of the conversion, one of the listed names would be missing."""
+    former = replace(MAILS, query=f"SELECT {read} AS m FROM dev.silver.orders")
+    before = replace(SOLD, columns=(*converted, ORDERS.columns[1]), declared_at=None)
+    after = replace(SOLD, columns=(*CONVERTED, *SOLD.columns[1:]), declared_at=None)
+    state = CatalogState(tables={SOLD.key: state_of(before)}, views={MAILS.key: view_state_of(former)})
+    view = replace(MAILS, query="SELECT address AS m, day FROM dev.silver.orders")
+    plan = TablePlanner().plan([after, view], state)
+    assert refusals_of_views(plan) == ["its change and those of dev.silver.orders wait for each other"]
+
+
 @pytest.mark.parametrize("views", [[SPREADS], [READS_DAY], []])
 def test_views_that_a_conversion_leaves_alone_are_not_refused(views: Sequence[View]) -> None:
     assert refusals_of_views(converting(views, views)) == []
