@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
@@ -161,7 +161,9 @@ class WrittenViewColumn(msgspec.Struct, forbid_unknown_fields=True):
 
     name: str
     comment: str = ""
-    tags: dict[str, Any] = msgspec.field(default_factory=dict)
+    tags: Annotated[
+        dict[str, Any], msgspec.Meta(extra_json_schema={"additionalProperties": dict(SCALAR_SCHEMA)})
+    ] = msgspec.field(default_factory=dict)
 
 
 def created(desired: View) -> ViewState:
@@ -421,19 +423,6 @@ COLUMNS_FACET: Facet[View, ViewState, tuple[ViewColumn, ...]] = Facet(
         write=lambda columns: [*map(msgspec.to_builtins, _define_columns(columns))],
         with_texts=_with_texts,
         words="list of mappings",
-        schema={
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string"},
-                    "comment": {"type": "string"},
-                    "tags": {"type": "object", "additionalProperties": SCALAR_SCHEMA},
-                },
-                "required": ["name"],
-                "additionalProperties": False,
-            },
-        },
     ),
     meaning="documented columns, each with `name` and optionally `comment` and `tags`",
     entry="column",
