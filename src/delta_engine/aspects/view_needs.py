@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any, Final
 
 from delta_engine.actions import PHASE_ORDER, Align, Create, Phase, TablePlan, Turn
+from delta_engine.sql.function_bodies import call_cycles
 
 
 def turn_of(phase: Phase | None) -> Turn:
@@ -61,19 +62,12 @@ def linked(needs: Mapping[str, frozenset[str]]) -> Set[str]:
 
 
 def circles(plan: TablePlan) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield views whose changes wait for each other, or for the table that waits for them, with what is in a circle."""
-    pending = {name: set(needed) for name, needed in view_needs(plan).items()}
-    while ready := [name for name, needed in pending.items() if not needed]:
-        for name in ready:
-            del pending[name]
-        for needed in pending.values():
-            needed -= {*ready}
-    stuck = sorted({name.rpartition(" ")[0] for name in pending})
+    """Yield of each circle of changes that wait for each other a view, and the other tables and views."""
     views = {change.name.key for change in view_changes(plan)}
-    for key in stuck:
-        if key in views:
-            yield key, [other for other in stuck if other != key]
-            return
+    for circle in call_cycles(view_needs(plan)):
+        keys = sorted({name.rpartition(" ")[0] for name in circle})
+        view = next(key for key in keys if key in views)
+        yield view, [key for key in keys if key != view]
 
 
 def view_needs(plan: TablePlan) -> Mapping[str, frozenset[str]]:
