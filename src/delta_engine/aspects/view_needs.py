@@ -49,11 +49,6 @@ def view_changes(plan: TablePlan) -> list[Create[Any] | Align[Any]]:
     return [*plan.of_kind(Create, "view"), *plan.of_kind(Align, "view")]
 
 
-def changed_tables(plan: TablePlan) -> list[Create[Any] | Align[Any]]:
-    """Return the creations and changes of tables."""
-    return [*plan.create_tables, *plan.align_tables]
-
-
 def linked(needs: Mapping[str, frozenset[str]]) -> Set[str]:
     """Return the parts of tables that wait for a view, or for which one waits."""
     by_views = {part for name, needed in needs.items() if _is_of_view(name) for part in needed}
@@ -76,7 +71,8 @@ def view_needs(plan: TablePlan) -> Mapping[str, frozenset[str]]:
     if not changes:
         return {}
     needs: dict[str, set[str]] = {}
-    for table in changed_tables(plan):
+    tables: tuple[Create[Any] | Align[Any], ...] = (*plan.create_tables, *plan.align_tables)
+    for table in tables:
         earlier = ""
         for turn in sorted(_turns_of(table), key=_RANKS.__getitem__):
             needs[node(table.name.key, turn)] = {earlier} if earlier else set()

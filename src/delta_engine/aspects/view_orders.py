@@ -89,17 +89,14 @@ def _marked(change: SecurableChange, columns: Iterable[str], replaces: bool) -> 
         return change
     returned = frozenset(column.lower() for column in columns)
     actions = (
-        replace(action, returned=returned) if isinstance(action, AlterViewQuery) else action
+        replace(action, returned=returned, replaces=replaces and action.desired.has_column_comments)
+        if isinstance(action, AlterViewQuery)
+        else replace(action, replaces=replaces)
+        if isinstance(action, SetViewColumnComments)
+        else action
         for action in change.actions
     )
-    marked = (
-        replace(action, replaces=True)
-        if isinstance(action, SetViewColumnComments)
-        or (isinstance(action, AlterViewQuery) and action.desired.has_column_comments)
-        else action
-        for action in actions
-    )
-    return replace(change, actions=tuple(marked if replaces else actions))
+    return replace(change, actions=tuple(actions))
 
 
 @dataclass(frozen=True)
