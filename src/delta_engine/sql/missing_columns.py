@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from delta_engine.sql.view_queries import listed_columns, parsed_query
+from delta_engine.sql.view_queries import listed_columns, parsed_query, scopes_of
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -48,17 +48,11 @@ def missing_columns(query: str, relations: Mapping[str, Sequence[str]]) -> list[
         relations: all columns of known tables and views, by key.
     """
     from sqlglot import exp
-    from sqlglot.errors import SqlglotError
-    from sqlglot.optimizer.scope import traverse_scope
 
     tree = parsed_query(query)
     if tree is None or "|>" in query or tree.find(exp.Lateral, exp.Pivot, exp.MatchRecognize):
         return []
-    try:
-        scopes = traverse_scope(tree)
-    except (SqlglotError, RecursionError):
-        return []
-    missing = [column for scope in scopes for column in _missing_in(scope, relations, query)]
+    missing = [column for scope in scopes_of(query) for column in _missing_in(scope, relations, query)]
     return [*{(column.name.lower(), column.relations): column for column in reversed(missing)}.values()][::-1]
 
 

@@ -115,6 +115,18 @@ def named_columns(query: str) -> tuple[str, ...] | None:
     return tuple(column.alias_or_name for column in columns) if is_sure else None
 
 
+def scopes_of(query: str) -> list[Scope]:
+    """Return the queries inside of a query, the inner ones first, and itself last; none if sqlglot does not read it."""
+    from sqlglot.errors import SqlglotError
+    from sqlglot.optimizer.scope import traverse_scope
+
+    tree = parsed_query(query)
+    try:
+        return [] if tree is None else traverse_scope(tree)
+    except (SqlglotError, RecursionError):
+        return []
+
+
 def returned_columns(query: str, relations: Mapping[str, Sequence[str]]) -> tuple[str, ...] | None:
     """Return the names of the columns that a query returns; None if they are unknown.
 
@@ -349,17 +361,9 @@ def lost_reads(
     Raises:
         ValueError: sqlglot cannot read the definition as a query.
     """
-    from sqlglot import exp, parse_one
-    from sqlglot.errors import SqlglotError
-    from sqlglot.optimizer.scope import traverse_scope
-
-    try:
-        tree = parse_one(with_portable_literals(definition), dialect=databricks_dialect())
-        scopes = traverse_scope(tree) if isinstance(tree, exp.Query) else []
-    except (SqlglotError, RecursionError) as error:
-        raise ValueError("sqlglot does not read it") from error
+    scopes = scopes_of(definition)
     if not scopes:
-        raise ValueError("it is not a query")
+        raise ValueError("sqlglot does not read it")
     reads = {read for scope in scopes for read in _lost_in(scope, home, tables, columns)}
     return sorted(reads, key=lambda read: (read.table, read.column or "", not read.is_sure))
 

@@ -39,7 +39,7 @@ def test_what_a_view_reads(query: str, expected: list[LostRead]) -> None:
 
 @pytest.mark.parametrize("query", ["", "SELECT FROM WHERE", "DROP TABLE orders", "SELECT (" * 500])
 def test_what_is_no_query(query: str) -> None:
-    with pytest.raises(ValueError, match=r"it is not a query|sqlglot does not read it"):
+    with pytest.raises(ValueError, match="sqlglot does not read it"):
         lost_reads(query, HOME, {OLD}, {ORDERS: {"note"}})
 
 
