@@ -40,12 +40,9 @@ from delta_engine.validation.rules import (
 
 PRIVILEGES: Final = frozenset({"ALL PRIVILEGES", "APPLY TAG", "MANAGE", "SELECT"})
 """The privileges of views (docs: "Unity Catalog privileges reference")."""
-
-
 _WAY_OUT_OF_CONVERSIONS: Final = (
     "Write the new values to another column, let the view read that column, and drop the old column."
 )
-_WAY_OUT_OF_PARTIAL_RUNS: Final = "Also select the view, and change its query in the same plan."
 _WAY_OUT_OF_TYPES: Final = "Write schema_mode: type evolution, which adopts new types."
 
 
@@ -225,20 +222,14 @@ def _loss(broken: BrokenView) -> str:
 
 
 def _way_out(broken: BrokenView) -> str:
-    way_out = _way_out_of_types(broken)
+    if broken.is_retyped or broken.is_converted:
+        way_out = _WAY_OUT_OF_TYPES if broken.is_retyped else _WAY_OUT_OF_CONVERSIONS
+        return way_out if broken.is_selected else f"Also select the view. {way_out}"
     if not broken.is_selected:
-        return f"Also select the view. {way_out}" if way_out else _WAY_OUT_OF_PARTIAL_RUNS
-    if way_out:
-        return way_out
+        return "Also select the view, and change its query in the same plan."
     if broken.is_by_star:
         return "Replace * with the columns, or write schema_mode: evolution, which adopts changed columns."
     return "Change its query in the same plan, or declare again what it reads."
-
-
-def _way_out_of_types(broken: BrokenView) -> str:
-    if broken.is_retyped:
-        return _WAY_OUT_OF_TYPES
-    return _WAY_OUT_OF_CONVERSIONS if broken.is_converted else ""
 
 
 def view_doubts(view: View) -> Iterator[str]:
