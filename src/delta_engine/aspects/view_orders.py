@@ -131,7 +131,7 @@ class _Orders:
             else:
                 observed = [*map(of_types, observed)]
         reach = reach_of(observed, desired, self.sides.moved)
-        if not reach.narrowed.isdisjoint(self.sides.swapping):  # no list of its columns works while names change hands
+        if not reach.narrowed.isdisjoint(self.sides.swapping):  # no list of columns works during a swap
             reach = reach_of(observed, desired, self.sides.moved, bridged_turns=frozenset())
         queries = [*self._queries_between(view, reach)]
         if None in queries:

@@ -260,15 +260,8 @@ def without_names(query: str, relation: QualifiedName, columns: Sequence[str]) -
     Args:
         columns: the names that all columns of the table get, in their order.
     """
-    from sqlglot import exp
-
-    text = submitted_query(query)
-    tree = _parsed(text)
-    if tree is None or any(column.args.get("db") for column in tree.find_all(exp.Column)):
-        return None
-    names = f"({idents(columns)})"
-    tables = [table for table in _relations(tree) if _whole_name(table).key == relation.key]
-    insertions = [_column_names(table, names) for table in tables]
+    text, names = submitted_query(query), f"({idents(columns)})"
+    insertions = [_column_names(table, names) for table in _plain_tables(text, relation)]
     if not insertions or None in insertions:
         return None
     for place, insertion in sorted(filter(None, insertions), reverse=True):
@@ -281,22 +274,27 @@ def with_columns(query: str, relation: QualifiedName, columns: Sequence[str]) ->
 
     Where it reads them by position, it still does. It works before and after the table gets more columns (measured).
     """
-    from sqlglot import exp
-
     text = submitted_query(query)
-    tree = _parsed(text)
-    if tree is None or any(column.args.get("db") for column in tree.find_all(exp.Column)):
-        return None
-    tables = [table for table in _relations(tree) if _whole_name(table).key == relation.key]
-    if not tables or any(
-        {part for part, value in table.args.items() if value} - _PLAIN_TABLE for table in tables
-    ):
-        return None
+    tables = _plain_tables(text, relation)
     for table in sorted(tables, key=_start_of, reverse=True):
         start, end = _start_of(table), table.parts[-1].meta["end"] + 1
         name = "" if table.args.get("alias") else f" AS {quote_ident(table.name)}"
         text = f"{text[:start]}(SELECT {idents(columns)} FROM {text[start:end]}){name}{text[end:]}"
-    return text
+    return text if tables else None
+
+
+def _plain_tables(text: str, relation: QualifiedName) -> Sequence[exp.Table]:
+    """Return where a query reads a table; nowhere if another list of its columns would not be clear everywhere."""
+    from sqlglot import exp
+
+    tree = _parsed(text)
+    if tree is None or any(column.args.get("db") for column in tree.find_all(exp.Column)):
+        return ()
+    tables = [table for table in _relations(tree) if _whole_name(table).key == relation.key]
+    is_plain = all(
+        _PLAIN_TABLE.issuperset(part for part, value in table.args.items() if value) for table in tables
+    )
+    return tables if is_plain else ()
 
 
 def with_names(query: str, change: Callable[[str], str]) -> str:
@@ -560,8 +558,6 @@ def _sources(select: exp.Select) -> Iterator[exp.Table]:
 def _column_names(table: exp.Table, names: str) -> tuple[int, str] | None:
     """Return where a table in a query takes a list of column names, and the list; None if it takes none."""
     alias = table.args.get("alias")
-    if {part for part, value in table.args.items() if value} - _PLAIN_TABLE:
-        return None
     if alias is None:
         return table.parts[-1].meta["end"] + 1, f" AS {quote_ident(table.name)}{names}"
     return None if alias.this is None or alias.columns else (alias.this.meta["end"] + 1, names)
