@@ -100,6 +100,23 @@ def readers_of(names: Set[str], views: Iterable[View]) -> list[View]:
     return readers
 
 
+def widened_columns(plan: TablePlan) -> Set[Column]:
+    """Return the columns of tables that get other types, by the names that they get."""
+    return {
+        (align.table.key, change.name.lower())
+        for align in plan.align_tables
+        for change in align.of_type(ColumnTypeChange)
+        if change.widening is not Widening.NOTHING
+    }
+
+
+def renames(plan: TablePlan) -> Iterator[RenameTable | RenameView]:
+    """Yield the renames of tables and views."""
+    for align in plan.alignments:
+        yield from align.of_type(RenameTable)
+        yield from align.of_type(RenameView)
+
+
 @dataclass(frozen=True)
 class Side:
     """The tables and views before or after a plan.
@@ -323,7 +340,7 @@ class Sides:
     @cached_property
     def new_names(self) -> Mapping[str, QualifiedName | ViewName]:
         """The new names of tables and views, by the keys of their former ones."""
-        return {rename.observed.key: rename.desired for rename in _renames(self.plan)}
+        return {rename.observed.key: rename.desired for rename in renames(self.plan)}
 
     def needs_after(self, view: View) -> Needs | None:
         """Return what a view needs as the plan leaves it; None if sqlglot does not read its query."""
@@ -407,12 +424,7 @@ class Sides:
     @cached_property
     def retyped(self) -> Set[Column]:
         """The columns that get other types, by the names that they get."""
-        return {
-            (align.table.key, change.name.lower())
-            for align in self.plan.align_tables
-            for change in align.of_type(ColumnTypeChange)
-            if change.widening is not Widening.NOTHING
-        }
+        return widened_columns(self.plan)
 
     @cached_property
     def swapped(self) -> Set[Column]:
@@ -470,9 +482,3 @@ def _key_before(key: str, state: TableState | ViewState) -> str:
 
 def _keys(state: TableState | ViewState) -> Sequence[str]:
     return [column.key for column in state.columns]
-
-
-def _renames(plan: TablePlan) -> Iterator[RenameTable | RenameView]:
-    for align in plan.alignments:
-        yield from align.of_type(RenameTable)
-        yield from align.of_type(RenameView)

@@ -11,10 +11,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, NamedTuple
 
 from delta_engine.actions import Align, Create, Keep, TablePlan
-from delta_engine.aspects.table_names import RenameTable
-from delta_engine.aspects.view_definition import AlterViewQuery, RenameView
+from delta_engine.aspects.view_definition import AlterViewQuery
 from delta_engine.aspects.view_needs import view_changes
-from delta_engine.aspects.view_sides import readers_of
+from delta_engine.aspects.view_sides import readers_of, renames
 from delta_engine.backends.error_conditions import is_refused_query
 from delta_engine.backends.sql_runner import SqlRunner, query_each
 from delta_engine.errors import RefusedError, StatementError
@@ -113,6 +112,4 @@ def _changed(plan: TablePlan) -> Iterator[str]:
     for change in plan.changes:
         if change.name.kind in _READ and not isinstance(change, Keep):
             yield change.name.key
-    for align in plan.alignments:
-        yield from (rename.observed.key for rename in align.of_type(RenameTable))
-        yield from (rename.observed.key for rename in align.of_type(RenameView))
+    yield from (rename.observed.key for rename in renames(plan))

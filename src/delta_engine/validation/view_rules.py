@@ -7,13 +7,11 @@ from typing import Any, ClassVar, Final
 
 from delta_engine.actions import Align, BrokenView, Drop, Keep, TablePlan
 from delta_engine.actions.policy import DestructiveKind, NeededConsent, Policy
-from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.view_definition import AlterViewQuery, SetViewColumnComments
 from delta_engine.aspects.view_needs import circles, view_changes
-from delta_engine.aspects.view_sides import relation_columns
+from delta_engine.aspects.view_sides import relation_columns, widened_columns
 from delta_engine.errors import InvalidModelError, UnsafePlanError, unknown
 from delta_engine.models import QualifiedName, Securable, Table, ViewName, of_kind, subject
-from delta_engine.models.nested_types import Widening
 from delta_engine.models.repetitions import repeated
 from delta_engine.models.views import SchemaMode, View, repeated_view_columns
 from delta_engine.sql.missing_columns import missing_columns
@@ -180,12 +178,7 @@ def cast_types(plan: TablePlan, models: Sequence[Securable], observed: CatalogSt
 
     Without a mode, a view has the platform's default, COMPENSATION. Views that a partial run leaves out count, too.
     """
-    widened = {
-        (align.table.key, change.name.lower())
-        for align in plan.align_tables
-        for change in align.of_type(ColumnTypeChange)
-        if change.widening is not Widening.NOTHING
-    }
+    widened = widened_columns(plan)
     views = {view.key: view for view in of_kind(View, models) if widened}
     relations = relation_columns(of_kind(Table, models), views.values())
     undeclared = {change.name.key for kind in (Keep, Drop) for change in plan.of_kind(kind, ViewName.kind)}
