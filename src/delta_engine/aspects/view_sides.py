@@ -18,6 +18,7 @@ from delta_engine.aspects.backfill_actions import SwapColumn
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
+from delta_engine.aspects.conversions import new_name, old_name
 from delta_engine.aspects.table_names import RenameTable
 from delta_engine.aspects.view_definition import (
     AlterViewQuery,
@@ -329,7 +330,8 @@ class Sides:
         swapped = {name for table, name in self.swapped if table == key}
         before, renamed = {name: name for name in names}, {new: old for old, new in names.items()}
         after = {name: "" if name in swapped else renamed.get(name, "") for name in self.after[key]}
-        added = {name: origin for name, origin in (renamed | after).items() if name not in swapped}
+        both = dict.fromkeys((rename(name) for name in swapped for rename in (new_name, old_name)), "")
+        added = {name: origin for name, origin in (renamed | after | both).items() if name not in swapped}
         retyped = [name for table, name in self.retyped if table == key]
         states = [
             state_of(columns, len(columns), *(type_of(name, is_new=columns is after) for name in retyped))

@@ -404,6 +404,20 @@ def test_a_bound_view_changes_before_a_type_that_it_leaves_and_after_one_that_it
     assert all((at < place) is is_first for at in of_view), statements
 
 
+@pytest.mark.parametrize("former", [[], [READS_DAY]])
+def test_a_view_that_counts_columns_follows_a_conversion_and_the_drop_of_another_column(
+    former: Sequence[View],
+) -> None:
+    """During the conversion, the table has one column more, and its number may be the final one for a moment."""
+    longer = replace(WIDE, columns=(*WIDE.columns, Column("note", "string")), declared_at=None)
+    plan = converting(former, [PAIRS], longer)
+    assert refusals_of_views(plan) == []
+    steps = compiled(plan).steps
+    (setting,) = (step for step in steps if step.name == PAIRS.qualified_name)
+    before = [statement.sql for step in all_before(setting, steps) for statement in step.statements]
+    assert sum("DROP COLUMNS" in sql for sql in before) == 2, before
+
+
 @pytest.mark.parametrize(
     ("former", "views"),
     [
