@@ -57,5 +57,12 @@ FOUND: Final[Mapping[str, Scenario]] = {
         last_changes=(ByHand("twice", "body"),),
         lags=(Lag("table_constraints", 60.0),),
     ),
+    "the second read of a report gets no answer": Scenario(
+        seed=7,
+        stickiness=0.9,
+        handling=DriftHandling.REVERT,
+        parts=(Part("ann", (_SYNC, Command(Verb.DRIFT, faults=(Fault(4, FaultKind.THROTTLED),)))),),
+        lags=(Lag("tables", 600.0),),
+    ),
 }
 """The scenarios by the faults of the engine that they found."""

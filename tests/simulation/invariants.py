@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.cli.terminal import ExitCode
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.models import Table
@@ -308,8 +309,8 @@ class OwnChangesAreNoDrift(Invariant):
 
     The record knows what views showed late right after a run, and tables tell the rest of themselves. No record
     knows this of a run that ended before it read again, or that is not there yet. A statement that takes effect after
-    another run took the lock over is drift: its run ends with an error that says so. A DROP without an answer is a
-    known gap.
+    another run took the lock over is drift: its run ends with an error that says so. A table whose second read fails is
+    reported as unreadable. A DROP without an answer is a known gap.
     """
 
     _TOLD_BY_TABLES: Final = ("tables", "columns", "table_constraints")
@@ -352,6 +353,9 @@ class OwnChangesAreNoDrift(Invariant):
         if process.report is None or self._is_unsure or (self._changing and has_lag):
             return None
         for resource in (*process.report.drifted, *process.report.deleted):
+            kinds = {finding.kind for finding in resource.findings}
+            if process.command.faults and kinds == {DriftKind.TABLE_UNREADABLE}:
+                continue
             if resource.resource.partition(".")[2].rstrip("2") not in self._touched:
                 return f"{process.actor} {process.name} reports what runs did: {resource}"
         return None

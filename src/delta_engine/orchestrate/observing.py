@@ -18,6 +18,7 @@ from delta_engine.drift.drifted_resources import (
 )
 from delta_engine.drift.observation import Observation
 from delta_engine.drift.synchronizing import synchronize, with_settled_creations
+from delta_engine.errors import CatalogReadError
 from delta_engine.execute.action_runner import ActionRunner
 from delta_engine.models import (
     QualifiedName,
@@ -26,9 +27,11 @@ from delta_engine.models import (
     Table,
     View,
     by_resource,
+    former_names,
     labelled,
     of_kind,
     resource_key,
+    subject,
 )
 from delta_engine.models.constraints import resolved, tables_of_open_keys
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, OpenRun
@@ -57,7 +60,8 @@ def observe(
 ) -> Observation:
     """Read what is declared and what is recorded and no longer declared, and compare the records with that.
 
-    What differs from a recent apply is read a second time, directly: views of the catalog may lag.
+    What differs from a recent apply is read a second time, directly: views of the catalog may lag. If that read fails,
+    it is unreadable, because the first one may be wrong.
 
     Args:
         besides: recorded models, to be read and compared like declared ones.
@@ -65,6 +69,7 @@ def observe(
 
     Raises:
         CatalogReadError, RefusalGroup: a catalog or a declared table cannot be read.
+        StatementError: the platform refused a query.
     """
     records = records_of(state)
     models = without_done_renames(resolved(models), records)
@@ -88,8 +93,8 @@ def observe(
     late = _shown_late(observation, declared, retired)
     if not late:
         return observation
-    basis = replace(_read_directly(environment, basis, late), compared=observation.compared)
-    return _compared(basis, declared, policy)
+    basis = _read_directly(environment, basis, late, tolerates_unreadable=tolerates_unreadable)
+    return _compared(replace(basis, compared=observation.compared), declared, policy)
 
 
 def _shown_late(
@@ -103,11 +108,12 @@ def _shown_late(
         if may_be_late(resource, now)
     }
     unreadable = {refusal.table or refusal.securable for refusal in observation.unreadable}
-    read = (model.qualified_name for model in (*declared, *retired))
-    for name in (name for name in read if labelled(name) in unreadable):
+    for model in (model for model in (*declared, *retired) if labelled(model.qualified_name) in unreadable):
+        name = model.qualified_name
         record = records.get(resource_key(name))
         if record is None or is_recent(record, now):
-            suspects[resource_key(name)] = name
+            recorded = (former for former in former_names(model) if resource_key(former) in records)
+            suspects[resource_key(name)] = next(recorded, name)
     if not suspects:
         return []
     asked = with_recorded_grants((*declared, *retired), records)
@@ -125,9 +131,29 @@ def _named_before(model: Securable, name: SecurableName) -> Securable:
     )
 
 
-def _read_directly(environment: Environment, basis: Observation, models: Sequence[Securable]) -> Observation:
-    """Return what was read with some tables and views as they are themselves, if they can be read alone."""
-    fresh, _ = readable_snapshot(environment.reader, models, directly=True)
+def _read_directly(
+    environment: Environment,
+    basis: Observation,
+    models: Sequence[Securable],
+    *,
+    tolerates_unreadable: bool,
+) -> Observation:
+    """Return what was read with some tables and views as they are themselves, if they can be read alone.
+
+    If the platform does not answer, retired ones are unreadable, and so are declared ones that may be.
+    """
+    try:
+        fresh, _ = readable_snapshot(environment.reader, models, directly=True)
+    except UNREADABLE as error:
+        retired = by_resource(basis.retired)
+        left_out = [model for model in models if resource_key(model.qualified_name) in retired]
+        if not left_out and not tolerates_unreadable:
+            raise
+        basis = _without_unanswered(basis, left_out or models, error)
+        models = [model for model in models if model not in left_out] if left_out else []
+        if not models:
+            return basis
+        return _read_directly(environment, basis, models, tolerates_unreadable=tolerates_unreadable)
     read = {labelled(model.qualified_name) for model in models if fresh.of(model.qualified_name) is not None}
     observed = replace(
         basis.observed,
@@ -136,6 +162,24 @@ def _read_directly(environment: Environment, basis: Observation, models: Sequenc
     )
     unreadable = [refusal for refusal in basis.unreadable if (refusal.table or refusal.securable) not in read]
     return replace(basis, observed=observed, unreadable=tuple(unreadable))
+
+
+def _without_unanswered(basis: Observation, models: Sequence[Securable], error: Exception) -> Observation:
+    """Return what was read without tables and views that the snapshot may show late."""
+    observed, retired = basis.observed, by_resource(basis.retired)
+    names = [model.qualified_name for model in models if observed.of(model.qualified_name) is not None]
+    keys = {*map(resource_key, names)}
+    reason = f"it differs from what a recent run applied, and the second read failed: {error}"
+    refusals = [CatalogReadError(reason, **subject(name), way_out="Run the command again.") for name in names]
+    warned = (why for name, why in zip(names, refusals, strict=True) if resource_key(name) in retired)
+    tables = {key: state for key, state in observed.tables.items() if f"table.{key}" not in keys}
+    views = {key: state for key, state in observed.views.items() if f"view.{key}" not in keys}
+    return replace(
+        basis,
+        observed=replace(observed, tables=tables, views=views),
+        unreadable=(*basis.unreadable, *refusals),
+        warnings=(*basis.warnings, *map(_unreadable, warned)),
+    )
 
 
 def _read_catalog(

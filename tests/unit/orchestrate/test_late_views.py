@@ -10,17 +10,22 @@ from types import SimpleNamespace
 
 import pytest
 
+from delta_engine.actions.policy import NO_POLICY, Allowance, DestructiveKind, Policy, Removed
 from delta_engine.backends.sql_runner import Row
+from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.errors import StatementError
+from delta_engine.deployment.document import records_of
+from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, PrimaryKey, Securable, Table, View
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.drift_reports import report_drift
-from delta_engine.orchestrate.orchestrator import Orchestrator
+from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift
 from delta_engine.orchestrate.planning import plan_unlocked
+from delta_engine.orchestrate.runs import open_run
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from delta_engine.telemetry import context
+from delta_engine.validation.validator import PlanValidator
 from tests.builders import engines
 from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
@@ -32,6 +37,7 @@ KEYED = orders(
 )
 VIEW = View("dev", "silver", "recent", "SELECT id FROM dev.silver.orders", comment="Recent orders")
 ADDRESS = "`dev`.`silver`.`orders`"
+DROPS = Policy(removed_tables=Removed.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
 
 
 @pytest.fixture
@@ -201,3 +207,100 @@ def test_a_table_that_cannot_be_read_alone_is_as_the_views_show_it(
     lag(runner, "tables")
     runner.refused["AS JSON"] = StatementError("no", sql="", error_class="INSUFFICIENT_PERMISSIONS")
     assert drifted(engine, KEYED) == {"table.dev.silver.orders": ["table_deleted"]}
+
+
+def giving_no_answer(monkeypatch: pytest.MonkeyPatch, *tables: Table) -> None:
+    """Let direct reads of some tables be throttled."""
+    read = UnityCatalogReader.snapshot_directly
+
+    def snapshot_directly(reader: UnityCatalogReader, models: Sequence[Securable]) -> CatalogState:
+        asked = {str(model.qualified_name) for model in models}
+        return read(reader, models) if asked.isdisjoint(map(_name, tables)) else refuse(reader, models)
+
+    monkeypatch.setattr(UnityCatalogReader, "snapshot_directly", snapshot_directly)
+
+
+def _name(table: Table) -> str:
+    return str(table.qualified_name)
+
+
+@pytest.mark.parametrize("policy", [NO_POLICY, DROPS])
+def test_a_retired_table_that_gives_no_answer_is_neither_dropped_nor_forgotten(
+    policy: Policy, runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = orders(name="other")
+    engine.sync_tables([KEYED, other])
+    lag(runner, "tables")
+    engine = replace(engine, planner=TablePlanner(policy), validator=PlanValidator(policy))
+    with monkeypatch.context() as patch:
+        giving_no_answer(patch, KEYED)
+        planned = plan_unlocked(engine, [other])
+        engine.sync_tables([other])
+    assert not planned.plan
+    (warning,) = planned.warnings
+    assert "dev.silver.orders" in warning
+    assert "throttled" in warning
+    runner.changed.clear()
+    assert drifted(engine, KEYED, other) == {}
+    loaded = engine.deployment.peek()
+    assert loaded is not None
+    assert "table.dev.silver.orders" in records_of(loaded.state)
+
+
+def test_a_declared_table_that_gives_no_answer_is_reported_as_unreadable(
+    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.sync_tables([KEYED])
+    lag(runner, "tables")
+    giving_no_answer(monkeypatch, KEYED)
+    assert drifted(engine, KEYED) == {"table.dev.silver.orders": ["table_unreadable"]}
+
+
+def test_a_view_that_gives_no_answer_is_noted(
+    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.sync_tables([KEYED, VIEW])
+    lag(runner, "tables", lambda rows: [row for row in rows if row["table_name"] != "recent"])
+    monkeypatch.setattr(UnityCatalogReader, "snapshot_directly", refuse)
+    report = report_drift(engine, [KEYED, VIEW])
+    assert not [*report.findings()]
+    (note,) = report.notes
+    assert "view dev.silver.recent" in note
+
+
+@pytest.mark.parametrize("work", [plan_unlocked, Orchestrator.sync_tables])
+def test_nothing_is_planned_for_a_declared_table_that_gives_no_answer(
+    work: Callable[..., object], runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.sync_tables([KEYED])
+    lag(runner, "tables")
+    giving_no_answer(monkeypatch, KEYED)
+    with pytest.raises(StatementError, match="throttled"):
+        work(engine, [KEYED])
+
+
+def test_no_deletion_is_accepted_of_a_table_that_gives_no_answer(
+    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.sync_tables([KEYED])
+    lag(runner, "tables")
+    giving_no_answer(monkeypatch, KEYED)
+    with open_run(engine, "drift") as run, pytest.raises(CatalogReadError, match="throttled"):
+        find_drift(run, [KEYED])
+
+
+def test_a_table_is_found_under_its_old_name_when_its_new_name_was_taken_until_just_now(
+    runner: Faulty, engine: Orchestrator
+) -> None:
+    """Another principal drops a view between the two reads."""
+    engine.sync_tables([KEYED])
+    runner.catalog.by_hand("CREATE VIEW `dev`.`silver`.`sales` AS SELECT 1 AS id")
+
+    def dropped_behind(rows: Sequence[Row]) -> Sequence[Row]:
+        runner.changed.clear()
+        runner.catalog.by_hand("DROP VIEW `dev`.`silver`.`sales`")
+        return rows
+
+    lag(runner, "tables", dropped_behind)
+    renamed = replace(KEYED, table_name="sales", renamed_from=("orders",))
+    assert drifted(engine, renamed) == {}
