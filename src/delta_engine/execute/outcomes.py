@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Generic, TypeAlias, TypeGuard, TypeVar
 
 from delta_engine.errors import StatementError
-from delta_engine.models import QualifiedName, SchemaName, SecurableName
+from delta_engine.models import QualifiedName, SchemaName, SecurableName, resource_key
 
 Name = TypeVar("Name", bound=SecurableName, covariant=True)
 
@@ -86,8 +86,8 @@ OnOutcome: TypeAlias = Callable[[AnyOutcome], object]
 
 
 def undone_keys(outcomes: Iterable[AnyOutcome]) -> set[str]:
-    """Return the keys of the names of what failed, or was stopped before it was done."""
-    return {outcome.name.key for outcome in outcomes if not outcome.is_done}
+    """Return the resource keys of what failed, or was stopped before it was done."""
+    return {resource_key(outcome.name) for outcome in outcomes if not outcome.is_done}
 
 
 def is_of_table(outcome: AnyOutcome) -> TypeGuard[TableOutcome]:

@@ -163,7 +163,7 @@ def _ended(
         is_stopped=is_stopped,
         unsaved=str(unsaved or ""),
         unverified=unverified,
-        adopted=[name for name in planned.adopted if name.key not in undone],
+        adopted=[name for name in planned.adopted if resource_key(name) not in undone],
         consents=_used_consents(planned, outcomes),
     )
     report = run.report(planned, outcomes, end)
@@ -204,7 +204,7 @@ def _remember(
 
 def _used_consents(planned: PlannedRun, outcomes: Sequence[AnyOutcome]) -> list[Consent]:
     undone = undone_keys(outcomes)
-    return [consent for consent in planned.consents if consent.securable.key not in undone]
+    return [consent for consent in planned.consents if resource_key(consent.securable) not in undone]
 
 
 def _recording(run: OpenRun, planned: PlannedRun, on_outcome: OnOutcome) -> Recording:
@@ -287,7 +287,7 @@ def _record_unchanged(
     )
     recording.adopt(unchanged, versions_read)
     undone = undone_keys(outcomes)
-    replaced = [name for name in planned.replaced if name.key not in undone]
+    replaced = [name for name in planned.replaced if resource_key(name) not in undone]
     _refresh_replaced(run.recorder, versions, planned.basis.observed, replaced)
 
 

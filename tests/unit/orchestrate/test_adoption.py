@@ -98,6 +98,23 @@ def test_a_table_that_failed_is_not_adopted_and_is_said_again(
     assert LINE in project.run("plan").stdout
 
 
+def test_a_table_is_adopted_although_a_function_of_its_name_failed(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = project.catalog.run
+
+    def refusing(sql: str) -> Sequence[Row]:
+        if sql.startswith("CREATE FUNCTION"):
+            raise StatementError("no", sql=sql, error_class="PERMISSION_DENIED")
+        return run(sql)
+
+    function = "{catalog: dev, schema: silver, name: orders, returns: string, body: \"'x'\"}"
+    project.declare(ORDERS, schemas=f"functions:\n  - {function}\n")
+    monkeypatch.setattr(project.catalog, "run", refusing)
+    report = json.loads(project.run("sync --yes --json").stdout)
+    assert (report["status"], report["adopted"]) == ("failed", ["dev.silver.orders"])
+
+
 def test_many_adopted_tables_are_counted_and_full_lists_them(project: CatalogProject) -> None:
     names = [f"t{number:02}" for number in range(12)]
     project.by_hand(*(f"CREATE TABLE `dev`.`silver`.`{name}` (`id` BIGINT) USING DELTA" for name in names))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from delta_engine.actions.policy import Consent, DestructiveKind
-from delta_engine.errors import SourceLocation
+from delta_engine.backends.sql_runner import Row
+from delta_engine.errors import SourceLocation, StatementError
 from delta_engine.models import (
     FunctionName,
     PolicyName,
@@ -296,6 +297,33 @@ def test_an_environment_that_never_had_the_column_does_not_keep_an_entry_alive(
     assert "applied in" not in run("validate").stderr
     assert run("sync --yes").code == 0
     assert json.loads(run("state show --json").stdout).get("used_consents", []) == []
+
+
+def test_a_consent_is_used_although_a_function_of_the_same_name_failed(
+    run: Run, fake: FakeUnityCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function = "functions: [{catalog: dev, schema: silver, name: orders, returns: string, body: \"'x'\"}]"
+    tables, functions, succeeding = (
+        Path("conf/models/tables.yml"),
+        Path("conf/models/functions.yml"),
+        fake.run,
+    )
+    tables.write_text(ORDERS)
+    functions.write_text(function)
+    assert run("sync --yes").code == 0
+    tables.write_text(WITHOUT_DISCOUNT)
+    functions.write_text(function.replace("}", ", grants: {analysts: [EXECUTE]}}"))
+    consents(entry())
+
+    def refusing(sql: str) -> Sequence[Row]:
+        if sql.startswith("GRANT"):
+            raise StatementError("no", sql=sql, error_class="PERMISSION_DENIED")
+        return succeeding(sql)
+
+    monkeypatch.setattr(fake, "run", refusing)
+    report = json.loads(run("sync --yes --json").stdout)
+    assert (report["status"], len(report["consents"])) == ("partial", 1)
+    assert len(json.loads(run("state show --json").stdout)["used_consents"]) == 1
 
 
 @pytest.mark.parametrize(
