@@ -183,10 +183,11 @@ def _lines_in(text: str | None) -> list[str]:
     """Return the lines of a text, which reports show in quotes with escapes."""
     if text is None:
         return []
-    is_quoted = text[:1] in ("'", '"') and text[:1] == text[-1:]
-    with suppress(SyntaxError, ValueError):
-        return str(literal_eval(text)).splitlines() if is_quoted else [text]
-    return [text]
+    value: object = None
+    if text[:1] in ("'", '"') and text[:1] == text[-1:]:
+        with suppress(SyntaxError, ValueError):
+            value = literal_eval(text)
+    return value.splitlines() if isinstance(value, str) else [text]
 
 
 def laid_out(text: str) -> str:

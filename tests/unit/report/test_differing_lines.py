@@ -63,6 +63,11 @@ def test_texts_of_one_line_and_equal_lines_are_shown_whole() -> None:
     assert differing_lines("'broken\\n", "other") == ()
 
 
+def test_several_quoted_values_are_shown_as_they_are() -> None:
+    lines = differing_lines("'a', 'b'", repr("a\nb"))
+    assert [*leaf_lines(lines)] == ["├── - 'a', 'b'", "├── + a", "└── + b"]
+
+
 def test_a_text_that_gets_a_second_line_keeps_its_first() -> None:
     assert [*leaf_lines(differing_lines(repr("a"), repr("a\nb")))] == ["└── + b"]
     assert [*leaf_lines(differing_lines(repr("a\nb"), repr("a")))] == ["└── - b"]
