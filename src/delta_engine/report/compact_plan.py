@@ -35,7 +35,7 @@ from delta_engine.telemetry.visible import counted
 from delta_engine.validation.validator import needs_consent
 
 MOST_IN_FULL: Final = 20
-"""A plan that changes more tables has a compact form."""
+"""Plans that change more tables, and reports of more resources, have a compact form."""
 
 COMPACT_HEADING: Final = "In full: changes that need consent, are refused or undo drift, and new schemas:"
 COMPACT_NOTE: Final = f"Compact form for more than {MOST_IN_FULL} changed tables. --full shows every change."

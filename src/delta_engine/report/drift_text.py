@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from delta_engine.actions.drift_policy import DELETIONS, DriftKind, Severity
 from delta_engine.aspects.aspect import Sign
@@ -21,12 +21,10 @@ from delta_engine.drift.drift_report import (
 )
 from delta_engine.drift.drifted_resources import NOT_DELTA, Attribution, Finding, UnmanagedPart
 from delta_engine.report.change_tree import Branch, differing_fields, differing_lines, leaf_lines, side_branch
+from delta_engine.report.compact_plan import MOST_IN_FULL
 from delta_engine.report.suggested_entries import entry_lines
 from delta_engine.sql.readable_types import with_readable_types
 from delta_engine.telemetry.visible import counted, counted_resources, in_one_line, shown_moment
-
-MOST_IN_FULL: Final = 20
-"""A report of more tables and schemas has a compact form."""
 
 
 class _HasResource(Protocol):
