@@ -14,6 +14,7 @@ from delta_engine.cli.options import Json, Tables, choice, flag, value
 from delta_engine.cli.terminal import Context, Ended, ExitCode, print_note, say
 
 if TYPE_CHECKING:
+    from delta_engine.config.settings import Settings
     from delta_engine.tools.lint.house_rules import HouseRules
     from delta_engine.tools.lint.report import LintReport
 
@@ -107,7 +108,7 @@ def lint_models(
     is_offer = house is None and not is_recommended
     if house is None:
         house = recommended_rules()
-    report = _judged(conf_dir, environment, tables, house)
+    report = _judged(settings, tables, house)
     if output_format is LintFormat.JSON:
         typer.echo(lint_document(report))
     elif output_format is LintFormat.SARIF:
@@ -125,17 +126,17 @@ def lint_models(
     return Ended(lint_summary(report), ExitCode.PENDING if fails else ExitCode.DONE)
 
 
-def _judged(conf_dir: Path, environment: str, tables: Sequence[str], house: HouseRules) -> LintReport:
+def _judged(settings: Settings, tables: Sequence[str], house: HouseRules) -> LintReport:
     """Return what rules find in a project; what they found in an unchanged one, unless rules are the project's own."""
-    from delta_engine.orchestrate.project import load_project
+    from delta_engine.orchestrate.project import project_of
     from delta_engine.telemetry.context import utc_now
     from delta_engine.tools.lint.linter import lint as judge
     from delta_engine.tools.lint.linter import lint_again
 
     today = utc_now().date()
     if not tables and not house.has_own_rules:
-        return lint_again(conf_dir, environment, house, today)
-    models = load_project(conf_dir, environment, tables=tables).models
+        return lint_again(settings, house, today)
+    models = project_of(settings, tables=tables).models
     return judge(models, house, today, is_selection=bool(tables))
 
 

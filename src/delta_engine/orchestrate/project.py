@@ -116,6 +116,17 @@ def load_project(
         ConfigError, InvalidModelError, RefusalGroup: one or several things are refused.
     """
     settings = load_settings(conf_dir, environment)
+    return project_of(settings, tables=tables, allow=allow, changed=changed)
+
+
+def project_of(
+    settings: Settings,
+    *,
+    tables: Sequence[str] = (),
+    allow: Sequence[str] = (),
+    changed: ChangedTables | None = None,
+) -> Project:
+    """Load and check models, and check settings; arguments and errors as for `load_project`."""
     refuse_other_volume(settings)
     declare = load_declared if changed else partial(load_declared, globs=tables)
     project = make_project(settings, declare, tables=tables, allow=allow)

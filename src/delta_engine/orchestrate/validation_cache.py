@@ -17,13 +17,13 @@ from typing import Final, TypeVar
 import msgspec
 
 from delta_engine.config.asset_bundle import refuse_other_volume
-from delta_engine.config.loading import read_contents
+from delta_engine.config.loading import load_declared, read_contents
 from delta_engine.config.settings import Settings, load_settings
 from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.local_files import UNDECODABLE
 from delta_engine.errors import ConfigError, engine_version
 from delta_engine.models.open_struct import checksum_of
-from delta_engine.orchestrate.project import Project, load_project
+from delta_engine.orchestrate.project import Project, make_project
 from delta_engine.validation.model_doubts import model_doubts
 
 _JUDGES: Final = ("msgspec", "pyyaml", "sqlglot")
@@ -62,12 +62,11 @@ def valid_models(conf_dir: Path, environment: str) -> Verdict:
     def judge(project: Project) -> Verdict:
         return Verdict(models=len(project.selectable), doubts=[*model_doubts(project.models)])
 
-    return remembered(conf_dir, environment, "verdict", Verdict, judge)
+    return remembered(load_settings(conf_dir, environment), "verdict", Verdict, judge)
 
 
 def remembered(
-    conf_dir: Path,
-    environment: str,
+    settings: Settings,
     name: str,
     kind: type[Answer],
     judge: Callable[[Project], Answer],
@@ -79,14 +78,12 @@ def remembered(
         name: of the answer's file.
         asked: what else decides the answer, with a `repr` that says all.
     """
-    settings = load_settings(conf_dir, environment)
     refuse_other_volume(settings)
-    path = settings.project_dir / ".delta-engine" / "cache" / f"{environment}.{name}.json"
+    path = settings.project_dir / ".delta-engine" / "cache" / f"{settings.environment}.{name}.json"
     answer = _read(path, kind)
     if answer is not None and answer.fingerprint == _fingerprint(settings, answer.bodies, asked):
         return answer
-    project = load_project(conf_dir, environment)
-    settings = project.settings
+    project = make_project(settings, load_declared)
     answer = judge(project)
     answer.fingerprint = _checksum(settings, project.contents, asked)
     answer.bodies = sorted(

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from delta_engine.config.settings import read_configuration
+from delta_engine.config.yaml_documents import Document
 from delta_engine.tools.lint.report import LintReport
 from tests.builders.published_schemas import report_schema
 from tests.projects.commandline import CommandLine, Result
@@ -139,6 +141,21 @@ def test_an_unchanged_project_is_not_judged_again(project: Project) -> None:
     file.write_text(file.read_text().replace("which rounds", "as remembered"))
     (project.folder / "models.yml").write_text(MODELS.replace("With taxes", "No taxes"))
     assert "as remembered" not in project.lints(None).stdout
+
+
+@pytest.mark.parametrize("arguments", [(), ("-t", "silver.orders")])
+def test_the_settings_are_read_once(
+    arguments: tuple[str, ...], project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[str] = []
+
+    def read(conf_dir: Path, environment: str) -> Document:
+        reads.append(environment)
+        return read_configuration(conf_dir, environment)
+
+    monkeypatch.setattr("delta_engine.config.settings.read_configuration", read)
+    assert project.lints("preset: recommended\n", *arguments).code == 2
+    assert reads == ["dev"]
 
 
 def test_a_file_whose_name_is_no_text_is_linted(project: Project) -> None:

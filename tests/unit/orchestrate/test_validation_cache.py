@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from delta_engine.config.loading import Declared, load_declared
+from delta_engine.config.settings import Settings
 from delta_engine.errors import ConfigError, RefusedError
-from delta_engine.orchestrate.project import Project, load_project
 from delta_engine.orchestrate.validation_cache import valid_models
 from tests.unit.config.projects import CONFIG, MODELS
 
@@ -127,12 +128,12 @@ def test_a_verdict_is_about_what_was_parsed(
     before = (valid / VERDICT).read_bytes()
     (valid / VERDICT).unlink()
 
-    def slow(conf_dir: Path, environment: str) -> Project:
-        project = load_project(conf_dir, environment)
+    def slow(settings: Settings) -> Declared:
+        declared = load_declared(settings)
         write("conf/models/orders.yml", f"{MODELS}# edited\n")
-        return project
+        return declared
 
-    monkeypatch.setattr(f"{MODULE}.load_project", slow)
+    monkeypatch.setattr(f"{MODULE}.load_declared", slow)
     assert count(valid) == 1
     assert (valid / VERDICT).read_bytes() == before
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from pathlib import Path
 
 from delta_engine.actions.policy import matches_any
 from delta_engine.config.lint import Severity, Suppression
+from delta_engine.config.settings import Settings
 from delta_engine.errors import ConfigError, SourceLocation
 from delta_engine.models import Securable
 from delta_engine.orchestrate.project import Project
@@ -50,14 +50,14 @@ class _Remembered(Remembered):
     report: LintReport
 
 
-def lint_again(conf_dir: Path, environment: str, house: HouseRules, today: date) -> LintReport:
+def lint_again(settings: Settings, house: HouseRules, today: date) -> LintReport:
     """Judge a project by the engine's rules, or return what they found if nothing has changed."""
 
     def judge(project: Project) -> _Remembered:
         return _Remembered(report=lint(project.models, house, today))
 
     asked = house, [suppression.expires < today for suppression, _ in house.suppressions]
-    return remembered(conf_dir, environment, "lint", _Remembered, judge, asked).report
+    return remembered(settings, "lint", _Remembered, judge, asked).report
 
 
 def _findings(models: Sequence[Securable], rule: HouseRule) -> Iterator[Finding]:
