@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from delta_engine.backends.sql_runner import Row
 from delta_engine.config.consents import REASON_TO_WRITE
 from delta_engine.state.principals import Permissions
+from tests.builders.worlds import Kill
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.commandline import CommandLine, Result
 
@@ -59,6 +62,22 @@ class CatalogProject:
     def run(self, command: str) -> Result:
         """Run a command for dev."""
         return self._delta_engine("-e", "dev", *command.split())
+
+    def kill(self, command: str, statement: str, *, is_done: bool = False) -> None:
+        """Kill a command at the first statement that begins in a certain way, before or after it is done."""
+        run = self.catalog.run
+
+        def killing(sql: str) -> Sequence[Row]:
+            if not sql.startswith(statement):
+                return run(sql)
+            if is_done:
+                run(sql)
+            raise Kill
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(self.catalog, "run", killing)
+            with pytest.raises(Kill):
+                self.run(command)
 
     def sync(self, options: str = "") -> None:
         """Sync, which has to succeed."""

@@ -34,6 +34,7 @@ from delta_engine.state.audits import Audit
 from delta_engine.state.catalog_reader import Listing
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import Commit, TableQueries, TableVersion
+from tests.builders.worlds import Kill
 from tests.fakes.platform import FakePlatform
 from tests.projects.commandline import CommandLine, Result
 
@@ -210,6 +211,20 @@ class PlanProject:
             models = load_project(self.folder / "conf", environment).tables
             self.platform.models |= {model.qualified_name.key: model for model in models}
         return self._delta_engine("-e", environment, *arguments)
+
+    def kill(self, text: str, *arguments: str) -> None:
+        """Kill a command before its first statement with a text."""
+        run = self.platform.run
+
+        def killing(sql: str) -> Sequence[Row]:
+            if text in sql:
+                raise Kill
+            return run(sql)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(self.platform, "run", killing)
+            with pytest.raises(Kill):
+                self.run(*arguments)
 
     def sync(self) -> None:
         assert self.run("sync", "--yes").code == 0

@@ -21,9 +21,10 @@ from delta_engine.ownership.recorded import AnyRecord, Status
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableQueries
 from tests.builders.engines import engine_on
+from tests.builders.worlds import Kill
 from tests.fakes.platform import recorded
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.unit.deployment.test_unfinished_runs import Faulty, Kill
+from tests.unit.deployment.test_unfinished_runs import Faulty
 
 POLICY = Policy(allow=tuple(map(Allowance, DestructiveKind)))
 

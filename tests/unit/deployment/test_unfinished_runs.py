@@ -26,6 +26,7 @@ from delta_engine.ownership.recorded import AnyRecord, Status
 from delta_engine.state.states import TableState
 from delta_engine.state.table_queries import TableQueries
 from tests.builders.engines import engine_on
+from tests.builders.worlds import Kill
 from tests.fakes.platform import recorded
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
@@ -41,10 +42,6 @@ RICH = replace(
     tags={"domain": "sales"},
     grants={"analysts": ("SELECT",)},
 )
-
-
-class Kill(BaseException):
-    """Ends a run from within, as `kill -9` does."""
 
 
 class Faulty:

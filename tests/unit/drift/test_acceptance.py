@@ -261,24 +261,13 @@ def test_unmanaged_parts_follow_a_column_whose_new_name_is_accepted(project: Cat
     assert {"column full_name comment", "clustering"} <= {*parts}
 
 
-def test_drift_that_a_killed_run_of_rejected_models_explains_stays_protected(
-    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_drift_that_a_killed_run_of_rejected_models_explains_stays_protected(project: CatalogProject) -> None:
     before = project.models.read_text()
     accept(project)
     project.models.write_text(
         project.models.read_text().replace("name: orders,", "name: orders, comment: x,")
     )
-    run = project.catalog.run
-
-    def killed(sql: str) -> object:
-        if sql.startswith("COMMENT ON TABLE"):
-            raise KeyboardInterrupt
-        return run(sql)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(project.catalog, "run", killed)
-        assert project.run("sync --yes").code != 0
+    project.kill("sync --yes", "COMMENT ON TABLE")
     project.models.write_text(before)  # the pull request was rejected
     assert ("column_renamed", True) in [
         (finding["kind"], finding["accepted"] is not None) for finding in findings(project)

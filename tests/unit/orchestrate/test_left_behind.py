@@ -6,11 +6,10 @@ What it created is the engine's as long as it is as attempted.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 
-from delta_engine.backends.sql_runner import Row
 from tests.builders.governed_project import FUNCTIONS as TWO_FUNCTIONS
 from tests.builders.governed_project import POLICIES, write_governed_models
 from tests.projects.catalog_project import CatalogProject
@@ -34,10 +33,6 @@ tables:
 """
 
 
-class Kill(BaseException):
-    """Ends a run from within, as `kill -9` does."""
-
-
 @pytest.fixture
 def project(catalog_project: CatalogProject) -> CatalogProject:
     catalog_project.catalog.schemas["dev.governance"] = catalog_project.catalog.schemas["dev.others"]
@@ -48,24 +43,6 @@ def project(catalog_project: CatalogProject) -> CatalogProject:
 
 def declare(project: CatalogProject, functions: str, policies: str, table: str = OTHERS) -> None:
     write_governed_models(project.models.parent, functions, policies, table)
-
-
-def kill_after(project: CatalogProject, beginning: str, options: str = "") -> None:
-    """Sync, and kill the run right after its first statement of that beginning."""
-    run = project.catalog.run
-
-    def killing(sql: str) -> Sequence[Row]:
-        rows = run(sql)
-        if sql.startswith(beginning):
-            raise Kill
-        return rows
-
-    project.catalog.run = killing  # type: ignore[method-assign]
-    try:
-        with pytest.raises(Kill):
-            project.run(f"sync --yes {options}")
-    finally:
-        project.catalog.run = run  # type: ignore[method-assign]
 
 
 def unmanaged(project: CatalogProject) -> list[object]:
@@ -79,7 +56,7 @@ def quoted(name: str) -> str:
 
 def created_function(project: CatalogProject) -> None:
     declare(project, FUNCTIONS, "")
-    kill_after(project, f"CREATE FUNCTION {quoted(MASK)}")
+    project.kill("sync --yes", f"CREATE FUNCTION {quoted(MASK)}", is_done=True)
     assert MASK in project.catalog.functions
 
 
@@ -87,13 +64,13 @@ def created_policy(project: CatalogProject) -> None:
     declare(project, FUNCTIONS, "")
     project.sync()
     declare(project, FUNCTIONS, POLICIES)
-    kill_after(project, "CREATE POLICY")
+    project.kill("sync --yes", "CREATE POLICY", is_done=True)
     assert project.catalog.policies
 
 
 def created_table(project: CatalogProject) -> None:
     declare(project, "", "", OTHERS + TABLE)
-    kill_after(project, "CREATE TABLE")
+    project.kill("sync --yes", "CREATE TABLE", is_done=True)
     assert "dev.silver.customers" in project.catalog.tables
 
 
@@ -186,7 +163,7 @@ def test_what_a_killed_run_dropped_is_forgotten(
     project.sync()
     declare(project, "", "")
     project.configure(DROPS)
-    kill_after(project, drop, CONSENTS)
+    project.kill(f"sync --yes {CONSENTS}", drop, is_done=True)
     project.sync(CONSENTS)
     assert project.drift() == {}
     assert name.split()[-1] not in project.run("state list").stdout

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from delta_engine.backends.sql_runner import Row
 from delta_engine.models import Table
 from delta_engine.orchestrate import former_tables
 from delta_engine.orchestrate.drift_reports import report_drift
@@ -132,20 +130,10 @@ def test_a_killed_run_is_no_drift_and_is_continued(tmp_path: Path) -> None:
     assert not report.pending
 
 
-def test_a_killed_undo_is_continued(project: CatalogProject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_undo_is_continued(project: CatalogProject) -> None:
     project.declare(f"{MODEL}, comment: Orders")
     project.sync("--allow rewrite_table")
-    run = project.catalog.run
-
-    def killed(sql: str) -> Sequence[Row]:
-        if sql.startswith("COMMENT"):
-            raise Kill
-        return run(sql)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(project.catalog, "run", killed)
-        with pytest.raises(Kill):
-            project.run("undo --yes")
+    project.kill("undo --yes", "COMMENT")
     assert location(project) == PLACE
     assert project.catalog.tables[KEY].state.table_comment == "Orders"
     done = project.run("undo --yes")

@@ -26,7 +26,6 @@ from delta_engine.plan_files.document import Options
 from delta_engine.state.table_queries import TableQueries
 from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
-from tests.builders.worlds import Kill
 from tests.fakes.platform import FakePlatform, engine_over, statuses, sync
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.catalog_project import CatalogProject
@@ -48,24 +47,6 @@ def ran(project: CatalogProject, command: str) -> list[str]:
     done = project.run(command)
     assert done.code == 0, done.stderr
     return project.catalog.statements[before:]
-
-
-def killed_behind(
-    project: CatalogProject, monkeypatch: pytest.MonkeyPatch, statement: str, command: str
-) -> None:
-    """Kill a command when a statement that begins in a certain way is done."""
-    run = project.catalog.run
-
-    def killed(sql: str) -> Sequence[Row]:
-        rows = run(sql)
-        if sql.startswith(statement):
-            raise Kill
-        return rows
-
-    with monkeypatch.context() as patched:
-        patched.setattr(project.catalog, "run", killed)
-        with pytest.raises(Kill):
-            project.run(command)
 
 
 def record(project: CatalogProject, key: str = f"table.{KEY}") -> Any:
@@ -194,15 +175,13 @@ def test_a_renamed_table_gets_its_name_back(project: CatalogProject) -> None:
     assert record(project)["status"] == "healthy"
 
 
-def test_a_sync_makes_no_empty_table_where_a_killed_undo_renamed_one(
-    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sync_makes_no_empty_table_where_a_killed_undo_renamed_one(project: CatalogProject) -> None:
     """The models still have the new name, and the record too: the run is refused, and the rows stay where they are."""
     project.declare(SMALL)
     project.sync()
     project.declare(SMALL.replace("name: orders", "name: sales, renamed_from: orders"))
     project.sync()
-    killed_behind(project, monkeypatch, "ALTER TABLE `dev`.`silver`.`sales` RENAME TO", "undo --yes")
+    project.kill("undo --yes", "ALTER TABLE `dev`.`silver`.`sales` RENAME TO", is_done=True)
     assert [*project.catalog.tables] == [KEY]
     refused = project.run("sync --yes")
     assert (refused.code, "is gone" in refused.stderr) == (3, True)
@@ -502,13 +481,11 @@ def test_a_plan_file_is_stale_when_rows_were_written(project: CatalogProject) ->
     assert project.catalog.statements[-1].startswith("ALTER TABLE")
 
 
-def test_a_plan_file_restores_once_even_if_its_apply_was_killed(
-    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_file_restores_once_even_if_its_apply_was_killed(project: CatalogProject) -> None:
     """A second RESTORE would take back the rows that were written after the first one."""
     dropped_column(project)
     ran(project, "undo --out undo.json")
-    killed_behind(project, monkeypatch, "RESTORE", "apply undo.json --yes")
+    project.kill("apply undo.json --yes", "RESTORE", is_done=True)
     project.catalog.write_rows(ORDERS)
     before = len(project.catalog.statements)
     refused = project.run("apply undo.json --yes")
@@ -674,22 +651,10 @@ def test_a_run_that_changed_no_table_is_told_from_an_unknown_one(project: Catalo
     assert "no run 'ffff' is kept. `delta-engine -e dev history` lists" in refused.stderr
 
 
-def test_the_undo_of_a_killed_creation_is_recorded(
-    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_undo_of_a_killed_creation_is_recorded(project: CatalogProject) -> None:
     """Before the undo and after it, the document has no table: it has to be saved all the same."""
     project.declare(SMALL)
-    run = project.catalog.run
-
-    def killed(sql: str) -> Sequence[Row]:
-        if sql.startswith("DESCRIBE HISTORY"):  # of the second read: the table is made and journaled
-            raise Kill
-        return run(sql)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(project.catalog, "run", killed)
-        with pytest.raises(Kill):
-            project.run("sync --yes")
+    project.kill("sync --yes", "DESCRIBE HISTORY")  # of the second read: the table is made and journaled
     serial = json.loads(project.run("state show --json").stdout)["serial"]
     assert ran(project, "undo --yes --allow drop_table") == ["DROP TABLE `dev`.`silver`.`orders`"]
     state = json.loads(project.run("state show --json").stdout)

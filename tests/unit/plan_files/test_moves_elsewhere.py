@@ -6,7 +6,6 @@ from shutil import rmtree
 
 import pytest
 
-from delta_engine.backends.sql_runner import Row
 from delta_engine.state.audits import Audit
 from tests.projects.commandline import Result
 from tests.projects.plan_files import NOON, PlanProject
@@ -30,23 +29,9 @@ def planned(project: PlanProject) -> PlanProject:
     return project
 
 
-class Killed(BaseException):
-    """Ends a run from within, as a kill does."""
-
-
 def kill_sync_of(project: PlanProject, table: str) -> None:
     """Kill a sync of one table at its first statement."""
-    run = project.platform.run
-
-    def dying(sql: str) -> list[Row]:
-        if f"`{table}`" in sql:
-            raise Killed
-        return list(run(sql))
-
-    project.platform.run = dying  # type: ignore[method-assign]  # for one run
-    with pytest.raises(Killed):
-        project.run("sync", "-t", table, "--yes")
-    project.platform.run = run  # type: ignore[method-assign]
+    project.kill(f"`{table}`", "sync", "-t", table, "--yes")
 
 
 def assert_applied(project: PlanProject) -> None:

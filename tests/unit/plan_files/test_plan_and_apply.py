@@ -289,24 +289,10 @@ def test_a_failed_apply_is_not_taken_for_an_applied_plan(synced: PlanProject) ->
     assert len(synced.platform.statements) == 1
 
 
-class Killed(BaseException):
-    """Ends a run from within, as a kill does."""
-
-
 def test_a_killed_apply_names_what_it_had_done(synced: PlanProject) -> None:
     synced.declare(a="second", b="second")
     synced.plan()
-    run = synced.platform.run
-
-    def dying(sql: str) -> list[Row]:
-        if "`b`" in sql:
-            raise Killed
-        return list(run(sql))
-
-    synced.platform.run = dying  # type: ignore[method-assign]  # dies as this one does
-    with pytest.raises(Killed):
-        synced.apply()
-    synced.platform.run = run  # type: ignore[method-assign]  # dies as this one does
+    synced.kill("`b`", "apply", "plan.json", "--yes")
     stale = synced.apply()
     assert stale.code == 3
     assert "the plan is stale: an apply of it by " in stale.stderr
