@@ -310,7 +310,7 @@ class OwnChangesAreNoDrift(Invariant):
     The record knows what views showed late right after a run, and tables tell the rest of themselves. No record
     knows this of a run that ended before it read again, or that is not there yet. A statement that takes effect after
     another run took the lock over is drift: its run ends with an error that says so. A table whose second read fails is
-    reported as unreadable. A DROP without an answer is a known gap.
+    reported as unreadable.
     """
 
     _TOLD_BY_TABLES: Final = ("tables", "columns", "table_constraints")
@@ -319,7 +319,6 @@ class OwnChangesAreNoDrift(Invariant):
         super().__init__(world)
         self._is_unsure = False
         self._touched: set[str] = set()
-        self._dropped: set[str] = set()
         self._changing: set[Process] = set()
 
     def on_sent(self, process: Process, sql: str) -> str | None:
@@ -329,8 +328,6 @@ class OwnChangesAreNoDrift(Invariant):
     def on_changed(self, process: Process | None, change: Changed) -> str | None:
         if process is None or not process.holds_lock:  # also for a move of columns, which are no parts
             self._touched.add(change.table.rstrip("2"))
-        elif change.after is None:
-            self._dropped.add(change.table.rstrip("2"))
         return None
 
     def on_granted(
@@ -342,11 +339,6 @@ class OwnChangesAreNoDrift(Invariant):
 
     def on_ended(self, process: Process, code: ExitCode | None) -> str | None:
         is_unseen = process.is_changing and code is not ExitCode.DONE
-        if is_unseen and not self.world.catalog.functions:
-            self._touched.add(f"dev.silver.{FUNCTION}")
-        if process.is_changing:
-            self._touched |= self._dropped if is_unseen and code is not None else set()
-            self._dropped.clear()
         has_lag = any(lag.view not in self._TOLD_BY_TABLES for lag in self.world.lags)
         self._is_unsure = self._is_unsure or (is_unseen and has_lag)
         self._changing.discard(process)

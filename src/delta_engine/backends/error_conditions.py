@@ -213,6 +213,11 @@ def transience(error: StatementError) -> Transience | None:
     return Transience.CONFLICT if _begins(_COMMIT_CONFLICTS, error) else None
 
 
+def may_have_run(error: StatementError) -> bool:
+    """Whether a statement may have run although it failed: no answer came, or the platform was unavailable."""
+    return error.is_outcome_unknown or transience(error) is Transience.UNAVAILABLE
+
+
 is_unsupported: Question = partial(_begins, _UNSUPPORTED)
 """Whether the platform does not support the statement, or not for this kind of table."""
 

@@ -27,7 +27,7 @@ from delta_engine.deployment.document import (
 from delta_engine.deployment.resources import unfinished
 from delta_engine.deployment.stored_definitions import (
     PLAIN_DEFINITIONS,
-    PlainDefinition,
+    Definition,
     TableDefinition,
     by_key,
     struct_of,
@@ -78,12 +78,20 @@ class JournalStart(_JournalKeys):  # type: ignore[misc]  # its keys follow from 
     @property
     def keys(self) -> Sequence[str]:
         """The keys of all that it was about to change, each once."""
-        return [*dict.fromkeys((*self.resources, *self.attempted_plain, *self.changes))]
+        return [*dict.fromkeys((*self.resources, *self.attempts, *self.changes))]
 
     @property
-    def attempted_plain(self) -> Mapping[str, PlainDefinition]:
-        """What it was about to change besides tables."""
-        return {key: model for field in _ATTEMPTED.values() for key, model in getattr(self, field).items()}
+    def attempts(self) -> Mapping[str, Sequence[Definition]]:
+        """The definitions that it was about to apply, in order, by key."""
+        plain = [item for field in _ATTEMPTED.values() for item in getattr(self, field).items()]
+        between = self.queries_between
+        return {
+            **self.attempted,
+            **{
+                key: (*(last.with_values(query=query) for query in between.get(key, ())), last)
+                for key, last in plain
+            },
+        }
 
 
 def attempted_fields(attempted: Mapping[str, Sequence[Kept[Any]]]) -> dict[str, Any]:
@@ -250,23 +258,17 @@ def _misfit(who: str, start: JournalStart, entries: Sequence[JournalEntry], stat
 def _interrupted(
     records: Mapping[str, AnyRecord], start: JournalStart, finished: Set[str], reason: str
 ) -> Iterator[tuple[str, AnyRecord]]:
-    """Yield the records of the resources that a run attempted and did not finish, by key."""
+    """Yield the records of the resources that a run was about to change, and did not finish, by key.
+
+    It had no models for what it was about to drop.
+    """
     failure = Failure(Status.UNKNOWN, reason)
-    for key in start.resources:
-        attempted, earlier = tuple(map(kept, start.attempted.get(key, ()))), records.get(key)
-        if key not in finished and (earlier or attempted):
-            name = QualifiedName(*key.split(".")[1:])
-            record = unfinished(name, failure, attempted=attempted, earlier=earlier)
-            yield key, _changed(record, start)
-    for key, definition in start.attempted_plain.items():
-        if key not in finished:
-            queries = start.queries_between.get(key, ())
-            attempts = [
-                kept(attempt)
-                for attempt in (*(definition.with_values(query=query) for query in queries), definition)
-            ]
-            name = attempts[0].model.qualified_name
-            record = unfinished(name, failure, attempted=attempts, earlier=records.get(key))
+    definitions = start.attempts
+    for key in start.keys:
+        attempts, earlier = tuple(map(kept, definitions.get(key, ()))), records.get(key)
+        if key not in finished and (earlier or attempts):
+            name = earlier.name if earlier else attempts[0].model.qualified_name
+            record = unfinished(name, failure, attempted=attempts, earlier=earlier)
             yield key, _changed(record, start)
 
 

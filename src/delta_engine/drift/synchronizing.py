@@ -268,7 +268,7 @@ def has_accepted_replacement(record: AnyRecord) -> bool:
 def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedResource | None) -> AnyRecord:
     state_now = observed.of(record.name)
     if state_now is not None and not state_now.exists and (record.name.is_container or record.applied):
-        return _seen(record, is_missing=True)
+        return record if record.is_begun_drop else _seen(record, is_missing=True)
     if compared is None:
         is_back = record.status is Status.MISSING and _has_tables(record.name, observed)
         return _seen(record, lag=()) if is_back else record

@@ -14,6 +14,7 @@ from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import SetManaged, UnsetManaged
+from delta_engine.backends.error_conditions import may_have_run
 from delta_engine.deployment.document import ApplyActions, Checkpoint
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import unfinished, with_renamed, with_version
@@ -254,10 +255,9 @@ class Recording:
 
     def _unfinished(self, name: SecurableName, outcome: AnyOutcome) -> AnyRecord:
         key, failure = resource_key(name), outcome.failure
-        status = Status.DEGRADED if outcome.statements else Status.FAILED
         return unfinished(
             name,
-            Failure(status, failure.first_line if failure else ""),
+            Failure(_status_after(outcome), failure.first_line if failure else ""),
             attempted=self.attempted.get(key, ()) if _is_touched(name, outcome) else (),
             earlier=self._recorder.resources.get(key),
         )
@@ -284,6 +284,14 @@ class Recording:
         record = table_record(self._recorder.resources, name)
         assert record is not None
         return record
+
+
+def _status_after(outcome: AnyOutcome) -> Status:
+    """Return the status of a resource that a run did not finish."""
+    if outcome.statements:
+        return Status.DEGRADED
+    failure = outcome.failure
+    return Status.UNKNOWN if failure is not None and may_have_run(failure) else Status.FAILED
 
 
 def _is_touched(name: SecurableName, outcome: AnyOutcome) -> bool:

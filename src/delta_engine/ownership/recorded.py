@@ -260,6 +260,14 @@ class Recorded(Generic[Model_co]):
         return self.applied is None and self.change is not None and self.change.is_new
 
     @property
+    def is_begun_drop(self) -> bool:
+        """Whether a run was dropping it, and its end is unknown: a change since the last apply, without a model."""
+        change, at = self.change, self.deployed_at
+        if self.attempts or not self.is_half_done or change is None or change.is_new:
+            return False
+        return at is not None and change.at > at
+
+    @property
     def status(self) -> Status:
         """Its status, as the last run left or saw it."""
         return status_of(self)

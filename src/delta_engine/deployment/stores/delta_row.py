@@ -23,6 +23,7 @@ from delta_engine.backends.error_conditions import (
     is_conflict,
     is_forbidden,
     is_missing_table,
+    may_have_run,
     transience,
 )
 from delta_engine.backends.sql_runner import Row, SqlRunner
@@ -155,7 +156,7 @@ class DeltaRow:
 
     def _write_error(self, error: StatementError) -> StoreError:
         message = f"{self.location}: {error.first_line}"
-        if error.is_outcome_unknown or transience(error) is Transience.UNAVAILABLE:
+        if may_have_run(error):
             return UncertainWriteError(message)
         if is_conflict(error):
             return ConflictError(message)
