@@ -32,6 +32,7 @@ from delta_engine.deployment.stored import (
     StoredDocument,
 )
 from tests.builders.deployment import deployment_over, deployment_state
+from tests.builders.models import orders
 
 STATE_ID = "5f0c7c1e-3f5e-4b67-9f0f-6d4f2f9f8a11"
 RACERS = 8
@@ -127,7 +128,7 @@ def check_a_lost_document_is_noticed(
     deployment = deployment_over(folder, store=make_store())
     repository = deployment.repository
     assert repository.load() is None
-    first = repository.save(deployment_state(serial=0), None)
+    first = repository.save(deployment_state(orders(), serial=0), None)
     assert repository.versions() == []
     with pytest.raises(StateMismatchError, match="usable document, at serial 1"):
         deployment.start_over(lambda _note: None)

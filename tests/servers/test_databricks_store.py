@@ -27,6 +27,7 @@ from delta_engine.deployment.stores.files import FileJournals
 from delta_engine.errors import StatementError
 from delta_engine.orchestrate.deployments import open_report_files
 from tests.builders.deployment import deployment_over, deployment_state
+from tests.builders.worlds import Kill
 from tests.cases.golden_cases import settings_for
 from tests.cases.store_contract import (
     check_a_lost_document_is_noticed,
@@ -200,6 +201,45 @@ def test_a_first_upload_that_fails_leaves_no_document_without_a_head(
         documents.save(deployment_state(serial=0), None)
     assert api.files == {}
     assert documents.load() is None
+
+
+def test_a_first_save_that_is_killed_before_the_head_is_done_again(
+    here: Deployment, tables: SmallTables, api: FakeFilesApi, tmp_path: Path
+) -> None:
+    """No record is lost with such a document, and the run had sent no statement."""
+
+    class Killed:
+        def run(self, sql: str) -> Sequence[Row]:
+            if sql.startswith("MERGE"):
+                raise Kill
+            return tables.run(sql)
+
+    for count in (1, 2):
+        killed = deployment_over(tmp_path, store=store_over(Killed(), api))
+        with pytest.raises(Kill), killed.locked("sync", lambda _note: None) as (_, recorder):
+            recorder.begin(["table.dev.silver.orders"], {}, {}, plan_file=None)
+        assert len(api.files) == count
+        assert here.peek_replayed() is None
+    with here.locked("sync", lambda _note: None) as (_, recorder):
+        recorder.begin(["table.dev.silver.orders"], {}, {}, plan_file=None)
+        first = recorder.save(is_forced=True)
+    assert first is not None
+    assert here.repository.load() == first
+    assert first.state.serial == 4
+    assert here.repository.load_version("3").write_id in first.state.recent_write_ids
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage"])
+def test_a_first_document_that_cannot_be_read_is_not_passed_over(
+    here: Deployment, tables: SmallTables, api: FakeFilesApi, damage: bytes
+) -> None:
+    here.repository.save(deployment_state(serial=0), None)
+    tables.run(f"DELETE FROM {HEADS} WHERE true")
+    assert here.repository.load() is None
+    (blob,) = api.files
+    api.files[blob] = damage
+    with pytest.raises(CorruptStateError, match="is gone, although its version 00000001-"):
+        here.repository.load()
 
 
 def test_a_missing_volume_is_named(documents: StateRepository, api: FakeFilesApi) -> None:

@@ -49,7 +49,6 @@ class Process:
         read_journals: the ids of the runs whose journals it read.
         imported: what an `import` writes.
         notes: what it told the user.
-        refusal: the error that ended it; empty for none.
     """
 
     world: World
@@ -71,7 +70,6 @@ class Process:
     imported: ImportedFolder | None = None
     lock_ids: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
-    refusal: str = ""
 
     @property
     def name(self) -> str:

@@ -90,12 +90,11 @@ class Verb(Enum):
     FORGET = "state rm"
     COMPARE = "state sync"
     IMPORT = "import"
-    START_OVER = "state start-over"
     MOVE = "state mv"
 
 
-_DRAWN = tuple(verb for verb in Verb if verb not in (Verb.IMPORT, Verb.START_OVER, Verb.MOVE))
-"""What engines do. Imports and moves of records have actors, and people start over where a refusal says so."""
+_DRAWN = tuple(verb for verb in Verb if verb not in (Verb.IMPORT, Verb.MOVE))
+"""What engines do. Imports and moves of records have actors."""
 
 _AFTER_PLANS = (
     (Verb.APPLY,),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.drift_policy import DriftPolicy
@@ -71,9 +71,6 @@ from tests.simulation.teams import Team
 _PATIENCE_FOR_LOCK_SECONDS = 100.0
 _LOOK_AT_LOCK_SECONDS = 2.0
 _RENAME = "ALTER TABLE `dev`.`silver`.`{name}` RENAME TO `dev`.`silver`.`{name}2`"
-_START_OVER_COMMAND: Final = Command(Verb.START_OVER)
-_START_OVER: Final = f"{Verb.START_OVER.value}`"
-"""How a refusal ends that tells the user to start over: a first run ended before the head named its document."""
 
 
 class World:
@@ -169,12 +166,8 @@ class World:
         return rows
 
     def run(self, team: Team, actor: str, command: Command) -> ExitCode | None:
-        """Run a command to its end, and start over if it says so; return its exit code, None if it was killed."""
-        process = self.started(team, actor, command)
-        code = self.ended(process)
-        if _START_OVER in process.refusal and command != _START_OVER_COMMAND:
-            self.run(team, actor, _START_OVER_COMMAND)
-        return code
+        """Run a command to its end; return its exit code, None if it was killed."""
+        return self.ended(self.started(team, actor, command))
 
     def started(self, team: Team, actor: str, command: Command) -> Process:
         """Commit the edits of a command, and return its process."""
@@ -203,7 +196,6 @@ class World:
         except DeltaEngineError as error:
             word, code = ending_of(error)
             word = f"{word}, {type(error).__name__}"
-            process.refusal = str(error)
         except Exception as error:  # noqa: BLE001 - a traceback is a finding
             self.judge.find("EndsAsDocumented", f"{process.name} ends in {type(error).__name__}: {error}")
             code, word = None, "crashed"
@@ -308,8 +300,6 @@ def _run(process: Process) -> tuple[ExitCode, str]:
             undo(environment, NO_OPTIONS, view)
         case Verb.FORGET:
             _forget(process, environment, view)
-        case Verb.START_OVER:
-            environment.deployment.start_over(view.notify)
         case Verb.MOVE:
             _move(environment, view)
         case Verb.COMPARE:

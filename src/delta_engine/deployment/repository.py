@@ -80,6 +80,7 @@ class StateRepository:
         self._errored_dir = errored_dir
         self._now = now
         self._new_write_id = new_write_id
+        self._unused_serial = 0  # of a kept document that no run has used
 
     @property
     def location(self) -> str:
@@ -88,6 +89,8 @@ class StateRepository:
 
     def load(self, *, allow_cached: bool = False) -> LoadedState | None:
         """Return the current document, migrated if necessary; None before the first save.
+
+        A first save that was killed may have left its document among the versions. Nothing is lost with it.
 
         Raises:
             CorruptStateError, NewerStateError, StateMismatchError: it is unusable, or gone although versions are kept.
@@ -98,7 +101,9 @@ class StateRepository:
             return _loaded(stored, self._environment, self.location)
         newest = self._store.versions.newest()
         if newest is not None:
-            raise lost_document(f"its version {newest.version_id} is kept", self.location)
+            self._unused_serial = self._serial_of_unused()
+            if not self._unused_serial:
+                raise lost_document(f"its version {newest.version_id} is kept", self.location)
         return None
 
     def save(
@@ -111,7 +116,8 @@ class StateRepository:
             UnsavedStateError: it could not be saved; the user restores it from a file.
         """
         earlier = (base.state.write_id, *base.state.recent_write_ids) if base else ()
-        successor = self._successor(state, base.state.serial if base else 0, earlier, write_id)
+        serial = base.state.serial if base else self._unused_serial
+        successor = self._successor(state, serial, earlier, write_id)
         return self._save(successor, base.stored if base else None, lambda: _keep(self._store.versions, base))
 
     def versions(self) -> Sequence[StateVersion]:
@@ -163,6 +169,18 @@ class StateRepository:
         successor = self._successor(state, max(lost.serial, state.serial), earlier)
         versions = self._store.versions
         return self._save(successor, stored, lambda: _keep_remains(versions, self._environment, stored))
+
+    def _serial_of_unused(self) -> int:
+        """Return the serial of the kept documents if all are first ones in which nothing was applied, 0 otherwise."""
+        serial = 0
+        with suppress(*_UNUSABLE):
+            for version in self._store.versions.list():
+                state = self.load_version(version.version_id)
+                if state.recent_write_ids or any(record.ours for record in state.resources.values()):
+                    return 0
+                serial = max(serial, state.serial)
+            return serial
+        return 0
 
     def _current_version_id(self) -> str:
         """Return the current document's name among the versions, which have a copy of it."""
