@@ -244,7 +244,8 @@ def with_renamed(
     """Return records with that of a table or view, if any, under its new name.
 
     Foreign keys to a table follow it, an assumption about Unity Catalog (docs/assumptions.md); no other platform
-    renames tables. An existing record under the new name stays, unless it holds only attempts.
+    renames tables. An applied record under the new name stays. It takes over the attempts of an unfinished run that was
+    to give back the former name.
     """
     left = dict(records)
     if isinstance(former, QualifiedName) and isinstance(name, QualifiedName):
@@ -255,9 +256,13 @@ def with_renamed(
         }
         left = with_renamed_policies(left, former, name)
     record, present = left.pop(resource_key(former), None), left.get(resource_key(name))
-    if record is None or (present is not None and present.applied is not None):
+    if record is None:
         return left
     renamed = _renamed(record, name)
+    if present is not None and present.applied is not None:
+        if record.is_begun_change:
+            left[present.key] = unfinished(name, record.failure, attempted=renamed.attempts, earlier=present)
+        return left
     if present is not None:
         renamed = unfinished(name, present.failure, attempted=present.attempts, earlier=renamed)
         renamed = replace(renamed, change=present.change or renamed.change)
@@ -297,24 +302,32 @@ def with_settled_renames(
     """Return a document whose records have the current names of tables and views; the models name former names.
 
     A run can end between a rename and its record, and users rename by hand. While something still has the former name,
-    what has the new one is not the recorded securable. Policies on a table that will be renamed have the names that
-    they get with it.
+    what has the new one is not the recorded securable, unless an unfinished undo was to give back the former name.
+    Policies on a table that will be renamed have the names that they get with it.
     """
     records: Mapping[str, AnyRecord] = state.resources
     for model in models:
         name = model.qualified_name
+        present = observed.of(name)
+        pending = former_name_of(present)
+        if pending is not None and _is_only_attempted(records, pending, name):
+            records = with_renamed(records, name, pending)
         recorded = (former for former in former_names(model) if resource_key(former) in records)
         former = next(recorded, None)
-        present = observed.of(name)
         if former is None or present is None:
             continue
-        pending = former_name_of(present)
         if present.exists and pending is None:
-            if not exists_in(observed, former):
+            if not exists_in(observed, former) or _is_only_attempted(records, former, name):
                 records = with_renamed(records, former, name)
         elif isinstance(pending, QualifiedName) and isinstance(name, QualifiedName):
             records = with_renamed_policies(records, pending, name)
     return state if records == state.resources else state.with_resources(records)
+
+
+def _is_only_attempted(records: Mapping[str, AnyRecord], former: SecurableName, name: SecurableName) -> bool:
+    """Whether an unfinished run attempted a former name, and only the new name has an applied model."""
+    begun, applied = records.get(resource_key(former)), records.get(resource_key(name))
+    return begun is not None and begun.is_begun_change and applied is not None and applied.applied is not None
 
 
 def pointing_at(name: QualifiedName, former: QualifiedName, definition: TableDefinition) -> TableDefinition:

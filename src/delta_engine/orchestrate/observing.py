@@ -255,6 +255,7 @@ def _compared(basis: Observation, declared: Sequence[Securable], policy: Policy)
     attempted = {name.key: name for name in tables if not records[resource_key(name)].applied}
     return replace(
         basis,
+        models=without_done_renames(basis.models, records_of(settled)),
         observed=_as_others(observed, attempted),
         state=settled,
         records=under_new_names(records, declared, observed),

@@ -39,12 +39,12 @@ class PastRun:
 
     @property
     def removed(self) -> Mapping[str, AnyRecord]:
-        """The applied securables whose records it removed: those that it dropped or renamed. No run drops a schema."""
-        return {
-            key: record
-            for key, record in self.before.resources.items()
-            if not record.name.is_container and record.applied and key not in self.after.resources
-        }
+        """The applied securables whose records it removed: those that it dropped. No run drops a schema."""
+        gone = self._gone
+        new = self.after.resources.keys() - self.before.resources.keys() if gone else ()
+        earlier = map(self.record_before, new)
+        renamed = {record.key for record in earlier if record is not None}
+        return {key: record for key, record in gone.items() if key not in renamed}
 
     @property
     def change(self) -> LastChange | None:
@@ -67,8 +67,17 @@ class PastRun:
             former = after.change.former if after.change is not None else None
             return self.before.resources.get(f"{after.kind}.{former.lower()}") if former else None
         table_id = after.delta_table_id
-        gone = self.removed.values()
+        gone = self._gone.values()
         return next((record for record in gone if record.delta_table_id == table_id is not None), None)
+
+    @property
+    def _gone(self) -> Mapping[str, AnyRecord]:
+        """The applied securables that are no longer recorded under their names: dropped or renamed."""
+        return {
+            key: record
+            for key, record in self.before.resources.items()
+            if not record.name.is_container and record.applied and key not in self.after.resources
+        }
 
 
 def find_run(repository: StateRepository, current: DeploymentState | None, run: str | None) -> PastRun:

@@ -269,14 +269,13 @@ def _changed_since(name: SecurableName, run: str | None) -> RefusedError:
 
 def _changes(past: PastRun, current: Mapping[str, AnyRecord]) -> Iterator[_RunChange]:
     """Yield what the run did to each securable, sorted by key; `current` has the present records."""
-    renamed = set()
     for key, after in sorted(past.changed.items()):
         now, before = current.get(key), past.record_before(key)
-        renamed |= {(before.kind, str(before.name))} if before else set()
+        if now is None and before is not None:  # an undo that did not finish gave back the former name
+            now = current.get(before.key)
         yield _RunChange(name=after.name, run=past.run, before=before, after=after, now=now)
     for removed in past.removed.values():
-        if (removed.kind, str(removed.name)) not in renamed:
-            yield _RunChange(name=removed.name, run=past.run, before=removed, after=None, now=None)
+        yield _RunChange(name=removed.name, run=past.run, before=removed, after=None, now=None)
 
 
 def _former(change: _RunChange) -> FormerTable | None:
@@ -300,11 +299,14 @@ def _former(change: _RunChange) -> FormerTable | None:
 
 def _with_histories(environment: Environment, tables: Iterable[FormerTable]) -> list[FormerTable]:
     tables = list(tables)
-    names = [table.name for table in tables if table.needs_history]
+    needed = (table for table in tables if table.needs_history)
+    names = dict.fromkeys(name for table in needed for name in (table.name, table.model.qualified_name))
     histories: Mapping[str, Sequence[Commit]] = {}
     if environment.history is not None and names:
-        histories = environment.history.read_commits(names)
-    return [table.with_commits(histories.get(table.name.key)) for table in tables]
+        histories = environment.history.read_commits([*names])
+    return [
+        table.with_commits(histories.get(table.name.key, histories.get(table.model.key))) for table in tables
+    ]
 
 
 def _is_applied(record: AnyRecord | None) -> bool:

@@ -268,6 +268,11 @@ class Recorded(Generic[Model_co]):
         return at is not None and change.at > at
 
     @property
+    def is_begun_change(self) -> bool:
+        """Whether an unfinished run was changing what is not recorded under this name, as an undo of a rename does."""
+        return self.applied is None and bool(self.attempts) and not self.is_begun_creation
+
+    @property
     def status(self) -> Status:
         """Its status, as the last run left or saw it."""
         return status_of(self)

@@ -55,13 +55,17 @@ def with_recorded_tags(observed: CatalogState, records: Mapping[str, AnyRecord])
 
 
 def without_done_renames(models: Iterable[_Model], records: Mapping[str, AnyRecord]) -> tuple[_Model, ...]:
-    """Return models without former names of what was renamed: only their present names are recorded."""
+    """Return models without former names of what was renamed: only their present names are recorded.
+
+    A run that did not finish may have given back a former name: then it is recorded as attempted.
+    """
     applied = {key for key, record in records.items() if record.applied is not None}
+    recorded = applied | {key for key, record in records.items() if record.is_begun_change}
     return tuple(
         replace(model, renamed_from=())
         if isinstance(model, Table | View)
         and model.renamed_from
-        and applied.isdisjoint(map(resource_key, former_names(model)))
+        and recorded.isdisjoint(map(resource_key, former_names(model)))
         and resource_key(model.qualified_name) in applied
         else model
         for model in models

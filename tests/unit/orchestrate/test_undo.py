@@ -28,7 +28,7 @@ from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
 from tests.fakes.platform import FakePlatform, engine_over, statuses, sync
 from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.projects.catalog_project import CatalogProject
+from tests.projects.catalog_project import CatalogProject, require_nothing_to_do
 
 ORDERS = QualifiedName("dev", "silver", "orders")
 KEY = ORDERS.key
@@ -175,17 +175,140 @@ def test_a_renamed_table_gets_its_name_back(project: CatalogProject) -> None:
     assert record(project)["status"] == "healthy"
 
 
-def test_a_sync_makes_no_empty_table_where_a_killed_undo_renamed_one(project: CatalogProject) -> None:
-    """The models still have the new name, and the record too: the run is refused, and the rows stay where they are."""
+SALES = "dev.silver.sales"
+RENAMED = SMALL.replace("name: orders", "name: sales, renamed_from: orders")
+RICH_RENAMED = (
+    RICH.replace("name: orders", "name: sales, renamed_from: orders")
+    .replace("name: note,", "name: words, renamed_from: note,")
+    .replace("{team: sales}", "{team: sales, level: gold}")
+    .replace("[SELECT]}", "[SELECT], writers: [MODIFY]}")
+)
+GIVES_BACK = "ALTER TABLE `dev`.`silver`.`sales` RENAME TO"
+RENAMES = "ALTER TABLE `dev`.`silver`.`orders` RENAME TO `dev`.`silver`.`sales`"
+
+
+def renamed_and_killed(
+    project: CatalogProject,
+    models: tuple[str, str] = (SMALL, RENAMED),
+    statement: str = GIVES_BACK,
+) -> None:
+    """Sync a table, rename it in a second run, and kill the undo of that run behind a statement."""
+    for model in models:
+        project.declare(model)
+        project.sync()
+    project.kill("undo --yes", statement, is_done=True)
+    assert [*project.catalog.tables] == [KEY]
+
+
+@pytest.mark.parametrize("policy", ["drift: refuse", "drift: revert"])
+def test_a_table_that_a_killed_undo_renamed_is_renamed_again(project: CatalogProject, policy: str) -> None:
+    project.configure(policy)
+    project.by_hand(
+        "CREATE TABLE `dev`.`silver`.`orders` (\n  `id` int NOT NULL,\n  `note` string\n)\nUSING delta"
+    )
     project.declare(SMALL)
     project.sync()
-    project.declare(SMALL.replace("name: orders", "name: sales, renamed_from: orders"))
+    project.declare(RENAMED)
     project.sync()
-    project.kill("undo --yes", "ALTER TABLE `dev`.`silver`.`sales` RENAME TO", is_done=True)
-    assert [*project.catalog.tables] == [KEY]
+    recorded, state = record(project, f"table.{SALES}"), project.catalog.tables[SALES].state
+    project.kill("undo --yes", GIVES_BACK, is_done=True)
+    assert project.drift() == {}
+    assert ran(project, "sync --yes") == [RENAMES]
+    assert project.catalog.tables[SALES].state == state
+    left = record(project, f"table.{SALES}")
+    for fact in ("declared", "adopted_at", "created_at", "delta_table_id"):
+        assert left["metadata"][fact] == recorded["metadata"][fact]
+    assert f"table.{KEY}" not in project.run("state list").stdout
+    require_nothing_to_do(project)
+
+
+@pytest.mark.parametrize("statement", [GIVES_BACK, "ALTER TABLE `dev`.`silver`.`orders` UNSET TAGS"])
+@pytest.mark.parametrize("commands", [["sync"], ["undo"], ["state sync", "sync"], ["state sync", "undo"]])
+def test_what_a_killed_undo_of_a_rename_left_is_no_drift_and_is_continued(
+    project: CatalogProject, commands: Sequence[str], statement: str
+) -> None:
+    renamed_and_killed(project, (RICH, RICH_RENAMED), statement)
+    for command in commands:
+        assert project.drift() == {}
+        done = project.run(command if command == "state sync" else f"{command} --yes")
+        assert done.code == 0, done.stderr
+    is_undone = commands[-1] == "undo"
+    assert [*project.catalog.tables] == [KEY if is_undone else SALES]
+    project.declare(RICH if is_undone else RICH_RENAMED)
+    require_nothing_to_do(project)
+    tables = [line for line in project.run("state list").stdout.splitlines() if "table.dev" in line]
+    assert len(tables) == 1
+
+
+def test_a_sync_that_is_killed_behind_a_killed_undo_is_no_drift(project: CatalogProject) -> None:
+    unsets = "ALTER TABLE `dev`.`silver`.`orders` UNSET TAGS"
+    renamed_and_killed(project, (RICH, RICH_RENAMED), unsets)
+    project.kill("sync --yes", RENAMES, is_done=True)
+    assert project.drift() == {}
+    project.sync()
+    require_nothing_to_do(project)
+
+
+def test_what_others_change_behind_a_killed_undo_of_a_rename_is_drift(project: CatalogProject) -> None:
+    renamed_and_killed(project, (RICH, RICH_RENAMED))
+    project.by_hand(
+        "COMMENT ON TABLE `dev`.`silver`.`orders` IS 'theirs'",
+        "ALTER TABLE `dev`.`silver`.`orders` ADD COLUMNS (`theirs` string)",
+        "GRANT MODIFY ON TABLE `dev`.`silver`.`orders` TO `jo`",
+    )
+    assert project.drift() == {
+        f"table.{KEY}": [("column_added", "column theirs"), ("table_comment", "table comment")]
+    }
     refused = project.run("sync --yes")
-    assert (refused.code, "is gone" in refused.stderr) == (3, True)
+    assert (refused.code, "columns (theirs) are not in the model" in refused.stderr) == (3, True)
+    project.sync("--allow drop_column")
+    assert project.catalog.tables[SALES].state.grants["jo"] == ("MODIFY",)
+    require_nothing_to_do(project)
+
+
+def test_another_table_is_not_taken_for_one_that_a_killed_undo_did_not_rename(
+    project: CatalogProject,
+) -> None:
+    renamed_and_killed(project)
+    project.by_hand(RENAMES, "CREATE TABLE `dev`.`silver`.`orders` (\n  `other` int NOT NULL\n)\nUSING delta")
+    assert project.drift() == {}
+    assert ran(project, "sync --yes") == []
+    assert record(project, f"table.{SALES}")["status"] == "healthy"
+    assert record(project)["status"] == "unmanaged"
+
+
+def test_another_table_in_place_of_one_that_a_killed_undo_renamed_is_drift(project: CatalogProject) -> None:
+    renamed_and_killed(project)
+    project.by_hand(
+        "DROP TABLE `dev`.`silver`.`orders`",
+        "CREATE TABLE `dev`.`silver`.`orders` (\n  `id` int NOT NULL,\n  `note` string\n)\nUSING delta",
+    )
+    assert project.drift() == {f"table.{KEY}": [("table_replaced", "table")]}
+    refused = project.run("sync --yes")
+    assert (refused.code, "was replaced with another table" in refused.stderr) == (3, True)
     assert [*project.catalog.tables] == [KEY]
+
+
+def test_an_undo_that_failed_behind_a_rename_is_continued(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.declare(RICH)
+    project.sync()
+    project.declare(RICH_RENAMED)
+    project.sync()
+    run = project.catalog.run
+
+    def failing(sql: str) -> Sequence[Row]:
+        if sql.startswith("REVOKE"):
+            raise StatementError("no", sql=sql, error_class=None)
+        return run(sql)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(project.catalog, "run", failing)
+        assert project.run("undo --yes").code == 5
+    assert ran(project, "undo --yes") == ["REVOKE MODIFY ON TABLE `dev`.`silver`.`orders` FROM `writers`"]
+    project.declare(RICH)
+    require_nothing_to_do(project)
 
 
 def test_a_created_table_is_dropped_with_consent(project: CatalogProject) -> None:

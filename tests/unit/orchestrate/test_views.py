@@ -785,6 +785,28 @@ def test_an_undo_gives_a_view_its_name_that_a_killed_run_renamed(
     require_nothing_to_do(project)
 
 
+@pytest.mark.parametrize("place", [1, 2])
+@pytest.mark.parametrize("commands", [["sync"], ["undo"], ["state sync", "undo"]])
+def test_a_killed_undo_of_a_renamed_view_is_no_drift_and_is_continued(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch, commands: Sequence[str], place: int
+) -> None:
+    project.sync()
+    declare(project, RENAMED_VIEW)
+    project.sync()
+    assert is_killed(project, monkeypatch, place, "undo --yes")
+    assert VIEW in project.catalog.user_views
+    for command in commands:
+        assert project.drift() == {}
+        done = project.run(command if command == "state sync" else f"{command} --yes")
+        assert done.code == 0, done.stderr
+    is_undone = commands[-1] == "undo"
+    name = VIEW if is_undone else "dev.gold.income"
+    assert sorted(project.catalog.user_views) == [name, READER]
+    assert project.catalog.user_views[name].grants == {"analysts": ("SELECT",)}
+    declare(project, Models() if is_undone else RENAMED_VIEW)
+    require_nothing_to_do(project)
+
+
 def test_the_undo_of_an_older_engine_s_rename_says_how_to_rename_back(project: CatalogProject) -> None:
     project.sync()
     declare(project, RENAMED_VIEW)
