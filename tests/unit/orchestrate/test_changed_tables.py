@@ -431,7 +431,7 @@ def test_a_tree_that_leads_out_of_the_repository_writes_nothing_outside(
     project: GitProject, tmp_path: Path
 ) -> None:
     Path("outside").symlink_to(tmp_path / "elsewhere")
-    project.models.with_name("gone.yml").symlink_to("nowhere.yml")
+    project.models.with_name("gone.md").symlink_to("nowhere.md")
     project.commit()
     assert project.changed() == []
     assert not (tmp_path / "elsewhere").exists()
