@@ -14,7 +14,7 @@ from delta_engine.actions import (
     TablePlan,
     Turn,
 )
-from delta_engine.aspects.backfill_actions import SwapColumn
+from delta_engine.aspects.backfill_actions import DropFormerColumn, SwapColumn
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
@@ -258,7 +258,10 @@ class Sides:
         tables = {key: self.before[key] for key in self.state.tables if key in self.before}
         for align in self.plan.align_tables:
             gone = {drop.observed.key for drop in align.of_type(ColumnDrop)}
-            kept = (new for old, new in self.renamed(align.table.key).items() if old not in gone)
+            gone |= {old_name(drop.name.lower()) for drop in align.of_type(DropFormerColumn)}
+            swapped = {new_name(swap.desired.key): swap.desired.key for swap in align.of_type(SwapColumn)}
+            names = self.renamed(align.table.key).items()
+            kept = dict.fromkeys(swapped.get(new, new) for old, new in names if old not in gone)
             tables[align.table.key] = [*kept, *(add.desired.key for add in align.of_type(ColumnAdd))]
         for create in self.plan.create_tables:
             tables[create.table.key] = [column.key for column in create.columns]

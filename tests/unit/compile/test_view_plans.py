@@ -534,6 +534,20 @@ def test_views_do_not_keep_a_conversion_from_its_end() -> None:
     assert refusals_of_views(converting([READS_ID], [READS_ID], half)) == []
 
 
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_a_star_follows_the_drop_of_the_former_column_of_a_conversion_that_a_run_left(is_begun: bool) -> None:
+    """Else, the view would keep that column, and fail as soon as it is gone."""
+    swapped = Column("delta_engine_new_id" if is_begun else "id", "string")
+    left = (Column("delta_engine_old_id", "bigint"), swapped, *WIDE.columns[1:])
+    star = replace(SPREADS, schema_mode=None)
+    plan = converting([], [star], replace(WIDE, columns=left))
+    assert refusals_of_views(plan) == []
+    steps = compiled(plan).steps
+    (creation,) = (step for step in steps if step.name == star.qualified_name)
+    before = [statement.sql for step in all_before(creation, steps) for statement in step.statements]
+    assert any("DROP COLUMNS (`delta_engine_old_id`)" in sql for sql in before), before
+
+
 CONVERTED = [Column("id", "string", using="CAST(id AS STRING)")]
 BEGUN = [Column("delta_engine_old_id", "bigint"), Column("delta_engine_new_id", "string")]
 
