@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence, Set
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Final
 
 from typing_extensions import assert_never
@@ -71,6 +72,12 @@ def called_by(home: FunctionName, language: FunctionLanguage, body: str) -> froz
 
 def call_cycles(calls: Mapping[str, Set[str]]) -> list[tuple[str, ...]]:
     """Return the groups of functions that call each other in a circle, each sorted; `calls` has keys by key."""
+    try:
+        TopologicalSorter(calls).prepare()  # finds in one pass that there are none
+    except CycleError:
+        pass
+    else:
+        return []
     reached = {key: _reached(key, calls) for key in calls}
     groups = {
         tuple(sorted(other for other in reached[key] if key in reached.get(other, ())))

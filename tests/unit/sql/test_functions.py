@@ -172,3 +172,8 @@ def test_a_python_body_calls_no_functions() -> None:
 )
 def test_call_cycles(calls: dict[str, set[str]], cycles: list[tuple[str, ...]]) -> None:
     assert call_cycles(calls) == cycles
+
+
+def test_calls_without_circles_are_followed_once() -> None:
+    calls = {str(number): {str(number + 1)} for number in range(30_000)}
+    assert call_cycles(calls) == []
