@@ -15,8 +15,8 @@ _IS_PATTERN = re.compile(r"[*?\[]").search
 def matching_files(folder: Path, pattern: str) -> list[Path]:
     """Return the files that a pattern relative to a folder names, sorted; `**` stands for any folders, also none.
 
-    Names that begin with a dot match only patterns that do. A folder is visited once, whatever links lead to it. Links
-    to nothing count as files: reading them says what is missing.
+    Names that begin with a dot match only patterns that do. `**` follows links to folders, but not to those around
+    them. Links to nothing count as files: reading them says what is missing.
 
     Raises:
         OSError: a folder cannot be read. Its files would be missing silently.

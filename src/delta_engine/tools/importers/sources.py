@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -55,7 +56,7 @@ def _read(file: Path, catalog: Catalog, wanted: Wanted, variables: Variables) ->
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """Yield the scripts of a path, in the order of their names, in which runs of digits count as numbers."""
+    """Yield the scripts of a path once each, in the order of their names, in which runs of digits count as numbers."""
     if path.is_file():
         yield path
         return
@@ -73,7 +74,17 @@ def _files(path: Path) -> Iterator[Path]:
             f"--from {path} has no scripts ({', '.join(_SCRIPTS)}) and no data contracts",
             way_out="Name the folder with them, or the manifest.json of dbt.",
         )
-    yield from sorted(files, key=lambda file: _numbered(file.relative_to(path).as_posix()))
+    yield from sorted(_distinct(files, path), key=lambda file: _numbered(file.relative_to(path).as_posix()))
+
+
+def _distinct(files: Sequence[Path], folder: Path) -> Iterable[Path]:
+    """Return files to which several paths lead once each, by the path without links if the folder has that."""
+    root, by_place = Path(os.path.realpath(folder)), dict[Path, Path]()
+    for file in files:
+        place = Path(os.path.realpath(file))
+        if place not in by_place or place == root / file.relative_to(folder):
+            by_place[place] = file
+    return by_place.values()
 
 
 def _is_read(file: Path) -> bool:

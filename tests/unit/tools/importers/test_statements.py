@@ -529,6 +529,16 @@ def test_linked_folders_are_read_and_circles_end(tmp_path: Path) -> None:
     assert [str(model.declared_at) for model in source.models] == [f"{ddl}/teams/more/1.sql:1"]
 
 
+def test_a_script_that_links_name_too_is_read_once(tmp_path: Path) -> None:
+    (tmp_path / "v2").mkdir()
+    (tmp_path / "v2" / "1.sql").write_text(T)
+    (tmp_path / "current").symlink_to("v2")
+    (tmp_path / "z.sql").symlink_to("v2/1.sql")
+    source = read_source([tmp_path], Wanted(home=("dev", "silver")), Variables({}, {}))
+    assert ((*source.models,), (*source.refusals,)) == ((table(),), ())
+    assert [str(model.declared_at) for model in source.models] == [f"{tmp_path}/v2/1.sql:1"]
+
+
 def test_a_folder_of_scripts_without_rights_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
