@@ -27,6 +27,9 @@ _BY_HAND: Final = re.compile(r"by hand: (ALTER TABLE \S+ DROP CONSTRAINT `[^`]+`
 _BOTH_EXIST: Final = re.compile(r"it is renamed from (\S+), and both tables exist")
 """Refuses a rename whose old table an older checkout created again. The user drops the table that this names."""
 
+_BOTH_COLUMNS: Final = re.compile(r"table (\S+), column (\S+): it is renamed from \S+, and the table has both columns")
+"""Refuses a rename whose new column a run had added before its model named the former one. The user drops the new one."""
+
 
 def play_finale(world: World) -> None:
     """Play the end of a story."""
@@ -81,9 +84,18 @@ def _converge(world: World, team: Team) -> None:
 
 def _follow(world: World, refusals: str) -> None:
     """Run the statements that refusals tell users to run."""
-    old_tables = map(sql_name, map(QualifiedName.of_key, _BOTH_EXIST.findall(refusals)))
-    for sql in (*_BY_HAND.findall(refusals), *(f"DROP TABLE {name}" for name in old_tables)):
+    old_tables = map(_sql, _BOTH_EXIST.findall(refusals))
+    new_columns = _BOTH_COLUMNS.findall(refusals)
+    for sql in (
+        *_BY_HAND.findall(refusals),
+        *(f"DROP TABLE {name}" for name in old_tables),
+        *(f"ALTER TABLE {_sql(table)} DROP COLUMN {column}" for table, column in new_columns),
+    ):
         world.run_by_hand(sql, "as the refusal says")
+
+
+def _sql(table: str) -> str:
+    return sql_name(QualifiedName.of_key(table))
 
 
 def _drop_old_table(world: World, team: Team) -> bool:
