@@ -27,8 +27,10 @@ _BY_HAND: Final = re.compile(r"by hand: (ALTER TABLE \S+ DROP CONSTRAINT `[^`]+`
 _BOTH_EXIST: Final = re.compile(r"it is renamed from (\S+), and both tables exist")
 """Refuses a rename whose old table an older checkout created again. The user drops the table that this names."""
 
-_BOTH_COLUMNS: Final = re.compile(r"table (\S+), column (\S+): it is renamed from \S+, and the table has both columns")
-"""Refuses a rename whose new column a run had added before its model named the former one. The user drops the new one."""
+_BOTH_COLUMNS: Final = re.compile(
+    r"table (\S+), column (\S+): it is renamed from \S+, and the table has both columns"
+)
+"""Refuses a rename whose new column a run added before its model named the former one. The user drops the new one."""
 
 
 def play_finale(world: World) -> None:
