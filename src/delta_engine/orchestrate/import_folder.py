@@ -222,14 +222,15 @@ def file_texts(
             )
         queries[file] = view
     new = {file: text for file, text in texts.items() if not _is_written(file, text, queries[file])}
-    is_yaml, text = write is yaml_models, finish(write(named, variables))
+    is_yaml = write is yaml_models
+    first = f"{schema_line(path, conf_dir)}\n" if conf_dir and is_yaml else ""
+    text = f"{first}{finish(write(named, variables))}"
     if is_yaml and len(text.encode()) > MAX_BYTES:
         raise InvalidCommandError(
             f"{path} would be larger than {MAX_BYTES >> 20} MiB, the limit of a model file in YAML",
             way_out="Import it in parts: add --per table, name one schema or table, or leave some out with --exclude.",
         )
-    first = f"{schema_line(path, conf_dir)}\n" if conf_dir and is_yaml else ""
-    return {**new, path: f"{first}{text}"}
+    return {**new, path: text}
 
 
 def create_files(texts: Mapping[Path, str]) -> None:

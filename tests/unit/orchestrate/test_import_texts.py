@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,12 @@ def test_only_files_of_yaml_have_a_limit(tmp_path: Path) -> None:
     ):
         file_texts([large], tmp_path / "models.yml", {}, None)
     assert len(file_texts([large], tmp_path / "models.py", {}, None, write=python_models)) == 1
+
+
+def test_the_line_for_editors_counts_as_part_of_a_model_file(tmp_path: Path) -> None:
+    path, table = tmp_path / "models.yml", Table("dev", "s", "t", [Column("id", "bigint")], "a")
+    short = file_texts([table], path, {}, None)[path]
+    largest = replace(table, comment="a" * (1 + MAX_BYTES - len(short)))
+    assert len(file_texts([largest], path, {}, None)[path]) == MAX_BYTES
+    with pytest.raises(InvalidCommandError, match="larger than 32 MiB"):
+        file_texts([largest], path, {}, tmp_path)
