@@ -281,13 +281,21 @@ class _Table:
             way = Direction.UNKNOWN
         yield Effect(what, way, targets, is_tag=True)
 
-    def _of_tags(self, effects: Iterable[Effect]) -> Iterator[Problem]:
-        """Yield the targets that tags protect late, with what may show them before.
+    def _only_loses_protection(self, target: Target) -> bool:
+        """Whether policies that still see the former tags show no more of a target than the plan does afterwards.
 
-        Tags that only take protection away do it late: until then, readers see less than afterwards.
+        A mask that is gone afterwards may show other values than before by a changed function. Filters only hide rows.
         """
+        after, late = _calls(self.after, target), _calls(self.late, target)
+        uses = (use for replaced in self.changes.functions for use in replaced.uses)
+        is_changed = (self.key, target) in {(use.table, use.column) for use in uses}
+        is_former = late - after <= _calls(self.before, target) and not is_changed
+        return after == late or (after < late and (target is None or is_former))
+
+    def _of_tags(self, effects: Iterable[Effect]) -> Iterator[Problem]:
+        """Yield the targets that tags protect late, with what may show them before."""
         for target in sorted({*self.everything}, key=lambda column: column or ""):
-            if _calls(self.after, target) <= _calls(self.late, target):
+            if self._only_loses_protection(target):
                 continue
             for other in effects:
                 is_own_tag = other.is_tag and target in other.targets

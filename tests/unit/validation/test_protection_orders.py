@@ -167,6 +167,25 @@ UNSAFE: dict[str, tuple[Any, ...]] = {
         snapshot(PHONE, policies=(policy(match={"c": "NOT has_tag('pii')"}),)),
         table(UNSET, GRANT),
     ),
+    "the tag of a policy that goes, and a body that shows another argument": (
+        snapshot(
+            PHONE,
+            replace(MAIL, tags={"mail": ""}),
+            policies=(
+                policy(
+                    protection=PolicyMask("dev.g.mask", "c", ["m"]),
+                    match={"c": CONDITION, "m": "has_tag('mail')"},
+                ),
+            ),
+        ),
+        table(UNSET),
+        body("mask", "w"),
+    ),
+    "the tag of a policy that goes, and another function of the policy": (
+        GOVERNED,
+        table(UNSET),
+        replaced(policy(), policy(protection=PolicyMask("dev.g.other", "c")), "protection"),
+    ),
     "a tag of the schema and a new body": (
         snapshot(PHONE, MAIL, policies=(policy(when="has_tag('open')"),)),
         Align(SchemaName("dev", "silver"), (SetTableTags((EntryChange("open", "", None),)),)),
@@ -278,7 +297,12 @@ SAFE: dict[str, tuple[Any, ...]] = {
         snapshot(PHONE, policies=(policy(),), row_filter=FILTER),
         table(DropRowFilter(FILTER), UNSET),
     ),
-    "the tag of a policy that goes, a body and a grant": (GOVERNED, table(UNSET, GRANT), body("mask", "upper(v)")),
+    "the tag of a policy that goes, and a grant": (GOVERNED, table(UNSET, GRANT)),
+    "the tag of a filter that goes, and its body": (
+        snapshot(MAIL, PHONE, policies=(ROWS,)),
+        table(UNSET),
+        body("mine"),
+    ),
     "a tag that goes, without which a policy still covers the column, and a body": (
         snapshot(
             replace(PHONE, tags={**TAGGED, "open": ""}),
