@@ -103,11 +103,11 @@ def _phase(properties: Sequence[EntryChange], otherwise: Phase) -> Phase:
 
 def _apart(entries: Iterable[EntryChange]) -> Iterator[tuple[EntryChange, ...]]:
     """Yield the entries that decide which columns have statistics, then the others, without an empty group."""
-    for _, group in groupby(sorted(entries, key=_is_beside_statistics), key=_is_beside_statistics):
+    for _, group in groupby(sorted(entries, key=_comes_later), key=_comes_later):
         yield tuple(group)
 
 
-def _is_beside_statistics(entry: EntryChange) -> bool:
+def _comes_later(entry: EntryChange) -> bool:
     return not is_about_statistics(entry.key)
 
 
