@@ -54,7 +54,7 @@ class PastRun:
     @property
     def unfinished_undo(self) -> str | None:
         """The run that it undoes, if it is an undo that did not finish."""
-        halves = (record.change for record in self.changed.values() if record.is_half_done)
+        halves = (record.change for record in self.changed.values() if self._is_half_done(record))
         return next((change.undoes for change in halves if change is not None), None)
 
     def record_before(self, key: str) -> AnyRecord | None:
@@ -69,6 +69,13 @@ class PastRun:
         table_id = after.delta_table_id
         gone = self._gone.values()
         return next((record for record in gone if record.delta_table_id == table_id is not None), None)
+
+    def _is_half_done(self, after: AnyRecord) -> bool:
+        """Whether the run did not finish a resource. An undo leaves no record of what the undone run created."""
+        before, change = self.before.resources.get(after.key), after.change
+        if after.is_half_done or before is None or before.change is None or change is None:
+            return after.is_half_done
+        return before.change.is_new and change.undoes == before.change.run
 
     @property
     def _gone(self) -> Mapping[str, AnyRecord]:

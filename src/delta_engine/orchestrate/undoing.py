@@ -199,9 +199,10 @@ class _RunChange:
 
     @property
     def is_undone(self) -> bool:
-        """Whether a run has undone it."""
+        """Whether a run has undone it. What the run created is gone then."""
         is_of_undo = self.later is not None and self.later.undoes == self.run
-        return is_of_undo and self.now is not None and not self.now.is_half_done
+        is_done = self.now is not None and not self.now.is_half_done and self.created is None
+        return is_of_undo and is_done
 
     @property
     def other(self) -> Securable | None:

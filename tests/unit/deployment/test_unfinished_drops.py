@@ -12,6 +12,7 @@ from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.error_conditions import statement_error
 from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.deployment import Deployment
+from delta_engine.drift.drifted_resources import DriftRefusal
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import (
@@ -61,7 +62,9 @@ PII = AbacPolicy(
 )
 MAILS = View("dev", "silver", "mails", "SELECT mail FROM dev.silver.orders")
 
-CREATED: tuple[Securable, ...] = (replace(TABLE, table_name="more"), SPARE, PII, MAILS)
+MORE = replace(TABLE, table_name="more")
+
+CREATED: tuple[Securable, ...] = (MORE, SPARE, PII, MAILS)
 KEPT: tuple[Securable, ...] = (TABLE, HIDE)
 
 LOST = statement_error("The connection is gone.", sql="DROP", is_outcome_unknown=True)
@@ -155,15 +158,52 @@ def test_a_drop_that_was_not_recorded_is_no_drift(
     assert len(drift(catalog, deployment, created)) == 1
 
 
+@pytest.mark.parametrize("is_compared", [False, True], ids=["", "compared"])
 @pytest.mark.parametrize("error", [LOST, Kill()], ids=["lost", "killed"])
 def test_an_undo_goes_on_behind_such_a_drop(
+    catalog: FakeUnityCatalog,
+    deployment: Deployment,
+    created: Securable,
+    error: BaseException,
+    *,
+    is_compared: bool,
+) -> None:
+    with pytest.raises((ApplyFailedError, Kill)):
+        undo(engine(catalog, deployment, at="DROP", error=error, is_done=False))
+    if is_compared:
+        with open_run(engine(catalog, deployment), "state sync") as run:
+            record_statuses(run, [*KEPT, created])
+    undo(engine(catalog, deployment))
+    engine(catalog, deployment).sync_tables(KEPT)
+    assert resource_key(created.qualified_name) not in recorded(deployment).resources
+
+
+@pytest.mark.parametrize("created", [MORE, MAILS], indirect=True, ids=["table", "view"])
+@pytest.mark.parametrize("error", [LOST, Kill()], ids=["lost", "killed"])
+def test_what_others_change_behind_such_a_drop_is_drift(
     catalog: FakeUnityCatalog, deployment: Deployment, created: Securable, error: BaseException
 ) -> None:
     with pytest.raises((ApplyFailedError, Kill)):
         undo(engine(catalog, deployment, at="DROP", error=error, is_done=False))
-    undo(engine(catalog, deployment))
-    engine(catalog, deployment).sync_tables(KEPT)
-    assert resource_key(created.qualified_name) not in recorded(deployment).resources
+    catalog.by_hand(f"COMMENT ON TABLE {_quoted(created)} IS 'theirs'")
+    assert drift(catalog, deployment, created) == [f"{created.qualified_name.kind}_comment"]
+    with open_run(engine(catalog, deployment), "state sync") as run:
+        record_statuses(run, [*KEPT, created])
+    assert status(deployment, created) is Status.DRIFTED
+    assert drift(catalog, deployment, created) == [f"{created.qualified_name.kind}_comment"]
+
+
+@pytest.mark.parametrize("created", [MORE], indirect=True, ids=["table"])
+@pytest.mark.parametrize("error", [LOST, Kill()], ids=["lost", "killed"])
+def test_another_table_in_place_of_a_dropped_one_is_drift(
+    catalog: FakeUnityCatalog, deployment: Deployment, created: Securable, error: BaseException
+) -> None:
+    with pytest.raises((ApplyFailedError, Kill)):
+        undo(engine(catalog, deployment, at="DROP", error=error))
+    catalog.by_hand(f"CREATE TABLE {_quoted(created)} (\n  `id` bigint,\n  `mail` string\n)\nUSING delta")
+    assert drift(catalog, deployment, created) == ["table_replaced"]
+    with pytest.raises(DriftRefusal, match="replaced with another table"):
+        engine(catalog, deployment).sync_tables([*KEPT, created])
 
 
 def test_a_drop_that_was_refused_has_not_happened(
@@ -180,5 +220,8 @@ def test_a_drop_that_was_refused_has_not_happened(
 def _drop(model: Securable) -> str:
     if isinstance(model, AbacPolicy):
         return "DROP POLICY `pii` ON SCHEMA `dev`.`silver`"
-    names = "`.`".join(str(model.qualified_name).split("."))
-    return f"DROP {model.qualified_name.kind.upper()} `{names}`"
+    return f"DROP {model.qualified_name.kind.upper()} {_quoted(model)}"
+
+
+def _quoted(model: Securable) -> str:
+    return "`" + "`.`".join(str(model.qualified_name).split(".")) + "`"
