@@ -35,7 +35,7 @@ from delta_engine.models import (
 )
 from delta_engine.sql.text import quote_ident
 from delta_engine.sql.view_queries import is_same_query, parsed_query, read_relations, returned_columns
-from delta_engine.validation import view_rules
+from delta_engine.validation import backfill_rules, view_rules
 from tests.builders.deployment import records_of
 from tests.fakes.planning import compiled
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -60,6 +60,7 @@ class World:
         views: in an order in which each reads those before it.
         renamed: the new names of columns since the world before, by table.
         wide: the columns of type BIGINT, by table; the others are INT.
+        converting: the tables whose wide columns are of type STRING, with values from `using`.
         masked: the columns with a mask, by table.
         body: that of the function of all masks; empty for no function.
         shown: the columns of views as a catalog shows them; None for those that their queries return.
@@ -69,6 +70,7 @@ class World:
     views: Mapping[str, View]
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     wide: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    converting: Set[str] = frozenset()
     masked: Mapping[str, frozenset[str]] = field(default_factory=dict)
     body: str = ""
     shown: Columns | None = None
@@ -177,7 +179,7 @@ def changed(random: Random, before: World) -> World:
     for key in unread:
         if random.random() < 0.6 and len(after.tables) > 1:
             after = replace(after, tables={name: after.tables[name] for name in after.tables if name != key})
-    return after
+    return replace(after, converting={key for key in TABLES if random.random() < 0.5})
 
 
 def _columns(random: Random) -> tuple[str, ...]:
@@ -296,6 +298,7 @@ def functions_of(world: World) -> list[Function]:
 def _model(key: str, world: World) -> Table:
     former = {name: old for old, name in world.renamed.get(key, {}).items()}
     wide = world.wide.get(key, frozenset())
+    wide_type = "string" if key in world.converting else "bigint"
     catalog, schema, table = key.split(".")
     return Table(
         catalog,
@@ -304,7 +307,8 @@ def _model(key: str, world: World) -> Table:
         [
             Column(
                 name,
-                "bigint" if name in wide else "int",
+                wide_type if name in wide else "int",
+                using=f"CAST({name} AS STRING)" if name in wide and key in world.converting else None,
                 renamed_from=former.get(name),
                 mask=ColumnMask(HIDE) if name in world.masked.get(key, ()) else None,
             )
@@ -345,8 +349,12 @@ def plan_of(
 
 
 def refused(plan: TablePlan) -> str:
-    """Return why the rules of views refuse a plan; empty if they do not."""
-    rules = (view_rules.ViewsKeepWhatTheyRead(), view_rules.ViewsFindAnOrder())
+    """Return why the rules of views and of conversions refuse a plan; empty if they do not."""
+    rules = (
+        backfill_rules.NoBlockedFills(),
+        view_rules.ViewsKeepWhatTheyRead(),
+        view_rules.ViewsFindAnOrder(),
+    )
     return next((type(rule).__name__ for rule in rules for _ in rule.check(plan, POLICY)), "")
 
 
