@@ -14,7 +14,7 @@ from delta_engine.actions import (
     TablePlan,
     Turn,
 )
-from delta_engine.aspects.backfill_actions import DropFormerColumn, SwapColumn
+from delta_engine.aspects.backfill_actions import AbandonConversion, DropFormerColumn, SwapColumn
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.column_types import ColumnTypeChange
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop
@@ -259,7 +259,10 @@ class Sides:
         for align in self.plan.align_tables:
             gone = {drop.observed.key for drop in align.of_type(ColumnDrop)}
             gone |= {old_name(drop.name.lower()) for drop in align.of_type(DropFormerColumn)}
+            abandoned = {name for table, name in self.abandoned if table == align.table.key}
+            gone |= {*map(new_name, abandoned)}
             swapped = {new_name(swap.desired.key): swap.desired.key for swap in align.of_type(SwapColumn)}
+            swapped |= {old_name(name): name for name in abandoned}
             names = self.renamed(align.table.key).items()
             kept = dict.fromkeys(swapped.get(new, new) for old, new in names if old not in gone)
             tables[align.table.key] = [*kept, *(add.desired.key for add in align.of_type(ColumnAdd))]
@@ -334,7 +337,9 @@ class Sides:
         before, renamed = {name: name for name in names}, {new: old for old, new in names.items()}
         after = {name: "" if name in swapped else renamed.get(name, "") for name in self.after[key]}
         both = dict.fromkeys((rename(name) for name in swapped for rename in (new_name, old_name)), "")
-        added = {name: origin for name, origin in (renamed | after | both).items() if name not in swapped}
+        abandoned = {name for table, name in self.abandoned if table == key}
+        gone = swapped.union(map(new_name, abandoned), map(old_name, abandoned))
+        added = {name: origin for name, origin in (renamed | after | both).items() if name not in gone}
         retyped = [name for table, name in self.retyped if table == key]
         states = [
             state_of(columns, len(columns), *(type_of(name, is_new=columns is after) for name in retyped))
@@ -442,9 +447,19 @@ class Sides:
         }
 
     @cached_property
+    def abandoned(self) -> Set[Column]:
+        """The columns whose conversions are undone before their swap."""
+        return {
+            (align.table.key, action.observed.key)
+            for align in self.plan.align_tables
+            for action in align.of_type(AbandonConversion)
+        }
+
+    @cached_property
     def swapping(self) -> Set[str]:
-        """The keys of tables with a conversion, begun or not."""
-        return {align.table.key for align in self.plan.align_tables if align.of_type(SwapColumn)}
+        """The keys of tables with a conversion: one to do, begun or not, or one to undo."""
+        swapped = {align.table.key for align in self.plan.align_tables if align.of_type(SwapColumn)}
+        return swapped | {table for table, _ in self.abandoned}
 
 
 def _standing(

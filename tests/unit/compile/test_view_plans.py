@@ -471,14 +471,16 @@ SPREADS = View("dev", "silver", "ids", "SELECT * FROM dev.silver.sales", schema_
 PAIRS = bound("SELECT a FROM dev.silver.sales AS s(a, b)")
 
 
-def converting(former: Sequence[View], views: Sequence[View], table: Table = WIDE) -> TablePlan:
+def converting(
+    former: Sequence[View], views: Sequence[View], table: Table = WIDE, desired: Table = TEXT
+) -> TablePlan:
     """Return the plan that converts a column below views that exist, or that it makes."""
     absent = {view.key: ABSENT_VIEW for view in views}
     state = CatalogState(
         tables={WIDE.key: state_of(table)},
         views={**absent, **{view.key: view_state_of(view) for view in former}},
     )
-    return TablePlanner().plan([TEXT, *views], state)
+    return TablePlanner().plan([desired, *views], state)
 
 
 @pytest.mark.parametrize(
@@ -548,20 +550,48 @@ def test_a_star_follows_the_drop_of_the_former_column_of_a_conversion_that_a_run
     assert any("DROP COLUMNS (`delta_engine_old_id`)" in sql for sql in before), before
 
 
+FORMER_COLUMNS = {"filling": Column("id", "bigint"), "swapping": Column("delta_engine_old_id", "bigint")}
+"""The former column of a conversion that a run left before its new column got the name."""
+
+
+@pytest.mark.parametrize("stage", FORMER_COLUMNS)
+@pytest.mark.parametrize("former", [[], [READS_DAY]])
+@pytest.mark.parametrize("view", [replace(SPREADS, schema_mode=None), PAIRS])
+def test_a_view_is_set_when_the_new_column_of_an_abandoned_conversion_is_gone(
+    view: View, former: Sequence[View], stage: str
+) -> None:
+    """Else, the view would keep that column, and fail as soon as it is gone."""
+    left = (FORMER_COLUMNS[stage], Column("delta_engine_new_id", "string"), *WIDE.columns[1:])
+    view = replace(view, view_name=READS_DAY.view_name, schema_mode=None, declared_at=None)
+    plan = converting(former, [view], replace(WIDE, columns=left), WIDE)
+    assert refusals_of_views(plan) == []
+    steps = compiled(plan).steps
+    (setting,) = (step for step in steps if step.name == view.qualified_name)
+    before = [statement.sql for step in all_before(setting, steps) for statement in step.statements]
+    assert any("DROP COLUMNS (`delta_engine_new_id`)" in sql for sql in before), before
+
+
 CONVERTED = [Column("id", "string", using="CAST(id AS STRING)")]
 BEGUN = [Column("delta_engine_old_id", "bigint"), Column("delta_engine_new_id", "string")]
 
 
 @pytest.mark.parametrize(
-    ("read", "converted"), [("mail", ORDERS.columns[:1]), ("id", ORDERS.columns[:1]), ("mail", BEGUN)]
+    ("read", "observed", "desired"),
+    [
+        ("mail", ORDERS.columns[:1], CONVERTED),
+        ("id", ORDERS.columns[:1], CONVERTED),
+        ("mail", BEGUN, CONVERTED),
+        ("mail", BEGUN, ORDERS.columns[:1]),
+        ("mail", [ORDERS.columns[0], BEGUN[1]], ORDERS.columns[:1]),
+    ],
 )
 def test_no_view_lists_the_columns_of_a_table_with_a_conversion_until_a_new_column_has_come(
-    read: str, converted: Sequence[Column]
+    read: str, observed: Sequence[Column], desired: Sequence[Column]
 ) -> None:
-    """Between the two statements that swap the columns of the conversion, one of the listed names would be missing."""
+    """Between two statements of a conversion, or after its new column is dropped, a listed name would be missing."""
     former = replace(MAILS, query=f"SELECT {read} AS m FROM dev.silver.orders")
-    before = replace(SOLD, columns=(*converted, ORDERS.columns[1]), declared_at=None)
-    after = replace(SOLD, columns=(*CONVERTED, *SOLD.columns[1:]), declared_at=None)
+    before = replace(SOLD, columns=(*observed, ORDERS.columns[1]), declared_at=None)
+    after = replace(SOLD, columns=(*desired, *SOLD.columns[1:]), declared_at=None)
     state = CatalogState(tables={SOLD.key: state_of(before)}, views={MAILS.key: view_state_of(former)})
     view = replace(MAILS, query="SELECT address AS m, day FROM dev.silver.orders")
     plan = TablePlanner().plan([after, view], state)
