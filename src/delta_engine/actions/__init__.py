@@ -211,13 +211,9 @@ class Order:
 
     Args:
         settings: in their order; the last one gives the view its own query.
-        unread: the keys of tables whose changes it does not survive, and that no other query can read meanwhile.
-        is_renamed: whether columns of these tables get other names.
     """
 
     settings: tuple[Setting, ...] = (Setting(),)
-    unread: frozenset[str] = frozenset()
-    is_renamed: bool = False
 
     def after_all_of(self, keys: Set[str], turn: Turn) -> Order:
         """Return the place of a view for which tables change all of their columns at once."""
@@ -230,14 +226,14 @@ class Order:
                 follows=frozenset[Place]().union(*(step.follows for step in settings)),
             )
             settings = (changed,)
-        restored = keys & {*self.unread, *changed.keys}
+        restored = keys & changed.keys
         last = replace(
             changed,
             precedes=frozenset(place for place in changed.precedes if place[0] not in restored),
             follows=changed.follows | {(key, turn) for key in restored},
         )
         settings = tuple(last if step is changed else step for step in settings)
-        return replace(self, settings=settings, unread=self.unread - restored)
+        return Order(settings=settings)
 
 
 NO_ORDER: Final = Order()

@@ -18,7 +18,6 @@ from delta_engine.actions import (
     Keep,
     Order,
     SecurableChange,
-    Setting,
     TablePlan,
     Turn,
 )
@@ -131,13 +130,9 @@ class _Orders:
             else:
                 observed = [*map(of_types, observed)]
         reach = reach_of(observed, desired, self.sides.moved)
-        if not reach.narrowed.isdisjoint(self.sides.swapping):  # no list of columns works during a swap
-            reach = reach_of(observed, desired, self.sides.moved, bridged_turns=frozenset())
         queries = [*self._queries_between(view, reach)]
-        if None in queries:
-            own = Setting(precedes=reach.precedes, follows=reach.follows)
-            unread = reach.bridged | reach.narrowed
-            return Order(settings=(own,), unread=unread, is_renamed=bool(reach.bridged))
+        if None in queries:  # then the view and its tables may wait for each other
+            reach, queries = reach_of(observed, desired, self.sides.moved, bridged_turns=frozenset()), []
         return Order(settings=tuple(reach.settings([query for query in queries if query is not None])))
 
     def _queries_between(self, view: View, reach: Reach) -> Iterator[str | None]:
@@ -150,6 +145,8 @@ class _Orders:
         if reach.bridged:
             yield query
         for key in sorted(reach.narrowed):
+            if key in self.sides.swapping:  # no list of columns works during a swap
+                query = None
             names_after = [*self.sides.renamed(key).values()]
             query = query and with_columns(query, QualifiedName.of_key(key), names_after)
         if reach.narrowed:

@@ -131,26 +131,12 @@ class ViewsFindAnOrder:
     """The changes of views have an order in which every view resolves after every statement."""
 
     def check(self, plan: TablePlan, _policy: Policy) -> Iterator[UnsafePlanError]:
-        """Refuse changes that wait for each other, and renames of columns that a query cannot read by position."""
+        """Refuse changes that wait for each other."""
         changes = {change.name.key: change for change in view_changes(plan)}
         for key, others in circles(plan):
             reason = f"its change and those of {', '.join(others)} wait for each other"
             fix = "Expand, then contract: sync the new columns first, then the views, then remove the old columns."
             yield plan_refusal(changes[key], reason, fix)
-        for change in changes.values():
-            order = change.order
-            if order.unread:
-                tables = ", ".join(sorted(order.unread))
-                reason = (
-                    f"columns of {tables} get new names, and its query cannot read them by position"
-                    if order.is_renamed
-                    else f"columns of {tables} are added, and its query needs a fixed number of columns"
-                )
-                fix = (
-                    "Name tables by an alias, without a list of columns or TABLESAMPLE. Or add a column of the new "
-                    "name first, and drop the old column after the view has changed."
-                )
-                yield plan_refusal(change, reason, fix)
 
 
 class NoUnallowedViewReplacements:

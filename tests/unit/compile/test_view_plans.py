@@ -291,6 +291,29 @@ def test_a_view_that_counts_columns_keeps_their_number_until_one_has_come() -> N
 
 
 @pytest.mark.parametrize(
+    ("former", "query"),
+    [
+        ("SELECT mail FROM {}", "SELECT {}.address AS mail FROM {}"),
+        ("SELECT mail FROM {}", "SELECT address AS mail FROM {} TABLESAMPLE (10 ROWS)"),
+        (
+            "SELECT * FROM {} TABLESAMPLE (10 ROWS) UNION ALL SELECT 1, ''",
+            "SELECT * FROM {} TABLESAMPLE (10 ROWS) UNION ALL SELECT 1, '', current_date()",
+        ),
+    ],
+)
+def test_a_view_waits_for_its_table_and_that_for_it_if_no_other_query_stands_in_between(
+    former: str, query: str
+) -> None:
+    before, after = (
+        replace(MAILS, query=text.replace("{}", ORDERS.key), declared_at=None) for text in (former, query)
+    )
+    state = CatalogState(tables={ORDERS.key: state_of(ORDERS)}, views={before.key: view_state_of(before)})
+    plan = TablePlanner().plan([SOLD, after], state)
+    assert refusals_of_views(plan) == ["its change and those of dev.silver.orders wait for each other"]
+    assert statements_of(plan)
+
+
+@pytest.mark.parametrize(
     ("is_between", "sample"), [(False, ""), (True, ""), (True, " TABLESAMPLE (10 ROWS)")]
 )
 def test_a_view_follows_a_restored_table_and_is_still_bridged_over_another_one(

@@ -50,8 +50,6 @@ READS = altered(view(), Order())
 TOTALS = frozenset({("dev.silver.totals", Turn.QUERY)})
 FIRST = Order(settings=(Setting(precedes=TOTALS, follows=TOTALS),))
 CIRCLE = TablePlan((altered(view(), FIRST), altered(view("totals"), Order())))
-BRIDGED = altered(view(), Order(unread=frozenset({"dev.silver.orders"}), is_renamed=True))
-NARROWED = altered(view(), Order(unread=frozenset({"dev.silver.orders"})))
 DOCUMENTED = view(columns=[ViewColumn("id", "The order")])
 
 PLAN_CASES: list[PlanCase] = [
@@ -100,15 +98,9 @@ PLAN_CASES: list[PlanCase] = [
         TablePlan((), (BrokenView(NAME, "dev.silver.orders", (), HERE, is_counted=True),)),
         TablePlan((READS,)),
     ),
-    (view_rules.ViewsFindAnOrder(), CIRCLE, TablePlan((READS,))),
     (
         view_rules.ViewsFindAnOrder(),
-        TablePlan((BRIDGED,)),
-        TablePlan((altered(view(), Order(settings=(Setting(query=QUERY), Setting()))),)),
-    ),
-    (
-        view_rules.ViewsFindAnOrder(),
-        TablePlan((NARROWED,)),
+        CIRCLE,
         TablePlan((altered(view(), Order(settings=(Setting(query=QUERY), Setting()))),)),
     ),
     (
