@@ -200,13 +200,17 @@ def unexplained(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return the changes that no unfinished run can have made. Accepted ones were there before the run.
 
     A run may also have dropped keys and checks that blocked its changes, NOT NULL where a check replaces it, and what a
-    replaced function or a view with another query loses.
+    replaced function or a view with another query loses. RESTORE brings back columns, also of runs that were never
+    recorded.
     """
     left, observed, renamed = resource.changes, resource.observed, _renamer(resource)
     if not left or not resource.attempted:
         return left
     removed, baseline = Recorded.of(renamed(resource.declared)), renamed(resource.baseline)
     before = {*map(accepted_key, resource.record.accepted)}
+    if _may_be_restored(resource.record):
+        added = DriftKind.COLUMN_ADDED
+        left = tuple(change for change in left if change.kind is not added or drift_key(change) in before)
     for model in map(renamed, resource.attempted):
         attempted = _with_kept_parts(model, baseline, observed)
         undone = {*map(subject_of, _differences(attempted, observed, resource.policy, removed))}
@@ -214,6 +218,12 @@ def unexplained(resource: ComparedResource) -> tuple[Difference, ...]:
             change for change in left if drift_key(change) in before or not _explains(change, undone)
         )
     return left
+
+
+def _may_be_restored(record: AnyRecord) -> bool:
+    """Whether an undo that did not finish may have brought a table back to a version."""
+    change = record.change
+    return change is not None and change.undoes is not None and change.needs_restore
 
 
 def may_be_renamed(resource: ComparedResource) -> bool:

@@ -616,6 +616,21 @@ def test_a_plan_file_restores_once_even_if_its_apply_was_killed(project: Catalog
     assert project.catalog.statements[before:] == []
 
 
+def test_what_a_killed_undo_restored_of_an_unfinished_run_is_no_drift(project: CatalogProject) -> None:
+    """The undone run had dropped a column that a killed run had added."""
+    project.declare(f"name: orders, columns: [{ID}]")
+    project.sync()
+    project.declare(SMALL)
+    project.kill("sync --yes", "ALTER TABLE `dev`.`silver`.`orders` ADD", is_done=True)
+    project.declare(f"name: orders, columns: [{ID}]")
+    project.sync("--allow drop_column")
+    project.kill("undo --yes", "RESTORE", is_done=True)
+    assert [column.name for column in project.catalog.tables[KEY].state.columns] == ["id", "note"]
+    assert project.drift() == {}
+    ran(project, "undo --yes")
+    assert project.drift() == {}
+
+
 def test_what_cannot_be_found_is_named(project: CatalogProject) -> None:
     project.declare(SMALL)
     nothing = project.run("undo")
