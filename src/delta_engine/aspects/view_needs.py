@@ -57,12 +57,33 @@ def linked(needs: Mapping[str, frozenset[str]]) -> Set[str]:
 
 
 def circles(plan: TablePlan) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield of each circle of changes that wait for each other a view, and the other tables and views."""
-    views = {change.name.key for change in view_changes(plan)}
-    for circle in call_cycles(view_needs(plan)):
-        keys = sorted({name.rpartition(" ")[0] for name in circle})
-        view = next(key for key in keys if key in views)
-        yield view, [key for key in keys if key != view]
+    """Yield of each circle of changes that wait for each other a view, and the other tables and views.
+
+    Where a view and its tables wait for each other, other views that wait for these tables have no part in it.
+    """
+    views, needs = {change.name.key for change in view_changes(plan)}, view_needs(plan)
+    for circle in call_cycles(needs):
+        of_one_view = [
+            smaller
+            for view in sorted(views & {*map(_key_of, circle)})
+            for smaller in call_cycles(_among(circle, needs, views - {view}))
+        ]
+        for names in of_one_view or [circle]:
+            keys = sorted({*map(_key_of, names)})
+            view = next(key for key in keys if key in views)
+            yield view, [key for key in keys if key != view]
+
+
+def _among(
+    names: Sequence[str], needs: Mapping[str, frozenset[str]], left_out: Set[str]
+) -> Mapping[str, frozenset[str]]:
+    """Return what some changes need of each other, without those of some views."""
+    kept = {name for name in names if _key_of(name) not in left_out}
+    return {name: needs[name] & kept for name in kept}
+
+
+def _key_of(name: str) -> str:
+    return name.rpartition(" ")[0]
 
 
 def view_needs(plan: TablePlan) -> Mapping[str, frozenset[str]]:

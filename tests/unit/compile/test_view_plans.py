@@ -313,6 +313,30 @@ def test_a_view_waits_for_its_table_and_that_for_it_if_no_other_query_stands_in_
     assert statements_of(plan)
 
 
+def test_each_view_that_waits_for_its_table_is_refused_and_no_other_view_of_that_table() -> None:
+    sampled = "SELECT mail FROM dev.silver.orders TABLESAMPLE (10 ROWS)"
+    former = [
+        View("dev", "silver", "a", FORMER.query),
+        *(View("dev", "silver", key, sampled) for key in "bc"),
+    ]
+    query = sampled.replace("mail", "address AS mail, day")
+    bridged = replace(former[0], query="SELECT o.address AS m FROM dev.silver.orders AS o", declared_at=None)
+    models: list[Securable] = [
+        SOLD,
+        bridged,
+        *(replace(view, query=query, declared_at=None) for view in former[1:]),
+    ]
+    state = CatalogState(
+        tables={ORDERS.key: state_of(ORDERS)}, views={view.key: view_state_of(view) for view in former}
+    )
+    violations = view_rules.ViewsFindAnOrder().check(TablePlanner().plan(models, state), Policy())
+    reason = "its change and those of dev.silver.orders wait for each other"
+    assert [(refusal.securable, refusal.reason) for refusal in violations] == [
+        ("view dev.silver.b", reason),
+        ("view dev.silver.c", reason),
+    ]
+
+
 @pytest.mark.parametrize(
     ("is_between", "sample"), [(False, ""), (True, ""), (True, " TABLESAMPLE (10 ROWS)")]
 )
