@@ -201,19 +201,18 @@ def unexplained(resource: ComparedResource) -> tuple[Difference, ...]:
 
     A run may also have dropped keys and checks that blocked its changes, NOT NULL where a check replaces it, and what a
     replaced function or a view with another query loses. RESTORE brings back columns, also of runs that were never
-    recorded.
+    recorded: a table that has it differs from the attempted model only by added columns.
     """
     left, observed, renamed = resource.changes, resource.observed, _renamer(resource)
     if not left or not resource.attempted:
         return left
     removed, baseline = Recorded.of(renamed(resource.declared)), renamed(resource.baseline)
     before = {*map(accepted_key, resource.record.accepted)}
-    if _may_be_restored(resource.record):
-        added = DriftKind.COLUMN_ADDED
-        left = tuple(change for change in left if change.kind is not added or drift_key(change) in before)
     for model in map(renamed, resource.attempted):
         attempted = _with_kept_parts(model, baseline, observed)
         undone = {*map(subject_of, _differences(attempted, observed, resource.policy, removed))}
+        if _may_be_restored(resource.record) and {kind for kind, _ in undone} <= {DriftKind.COLUMN_ADDED}:
+            undone = set()
         left = tuple(
             change for change in left if drift_key(change) in before or not _explains(change, undone)
         )

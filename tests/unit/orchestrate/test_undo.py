@@ -631,6 +631,18 @@ def test_what_a_killed_undo_restored_of_an_unfinished_run_is_no_drift(project: C
     assert project.drift() == {}
 
 
+def test_a_column_that_others_add_behind_an_undo_that_was_killed_before_its_restore_is_drift(
+    project: CatalogProject,
+) -> None:
+    project.declare(SMALL)
+    project.sync()
+    project.declare(f"name: orders, columns: [{ID}]")
+    project.sync("--allow drop_column")
+    project.kill("undo --yes", "RESTORE")
+    project.catalog.by_hand("ALTER TABLE `dev`.`silver`.`orders` ADD COLUMNS (`theirs` string)")
+    assert project.drift() == {"table.dev.silver.orders": [("column_added", "column theirs")]}
+
+
 def test_what_cannot_be_found_is_named(project: CatalogProject) -> None:
     project.declare(SMALL)
     nothing = project.run("undo")
