@@ -71,11 +71,15 @@ class PastRun:
         return next((record for record in gone if record.delta_table_id == table_id is not None), None)
 
     def _is_half_done(self, after: AnyRecord) -> bool:
-        """Whether the run did not finish a resource. An undo leaves no record of what the undone run created."""
+        """Whether the run did not finish a resource.
+
+        An undo that ends removes the record of what the undone run created, or applies what was recorded before it.
+        """
         before, change = self.before.resources.get(after.key), after.change
         if after.is_half_done or before is None or before.change is None or change is None:
             return after.is_half_done
-        return before.change.is_new and change.undoes == before.change.run
+        is_of_created = before.change.is_new and change.undoes == before.change.run
+        return is_of_created and after.deployed_at == before.deployed_at
 
     @property
     def _gone(self) -> Mapping[str, AnyRecord]:

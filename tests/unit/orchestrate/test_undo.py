@@ -643,6 +643,19 @@ def test_a_column_that_others_add_behind_an_undo_that_was_killed_before_its_rest
     assert project.drift() == {"table.dev.silver.orders": [("column_added", "column theirs")]}
 
 
+def test_an_undo_of_a_table_that_a_run_created_again_is_undone(project: CatalogProject) -> None:
+    project.configure("drift: revert")
+    project.declare(f"name: orders, columns: [{ID}]")
+    project.sync()
+    project.catalog.by_hand("DROP TABLE `dev`.`silver`.`orders`")
+    project.declare(SMALL)
+    project.sync()
+    ran(project, "undo --yes --allow drop_column")
+    assert [column.name for column in project.catalog.tables[KEY].state.columns] == ["id"]
+    ran(project, "undo --yes")
+    assert [column.name for column in project.catalog.tables[KEY].state.columns] == ["id", "note"]
+
+
 def test_what_cannot_be_found_is_named(project: CatalogProject) -> None:
     project.declare(SMALL)
     nothing = project.run("undo")
