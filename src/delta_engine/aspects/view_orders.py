@@ -32,6 +32,7 @@ from delta_engine.aspects.view_reach import (
     Column,
     Needs,
     Reach,
+    State,
     counts_columns,
     is_about_types,
     of_types,
@@ -233,7 +234,7 @@ class _Losses:
         """Yield what a query that stays reads and loses."""
         converted = {table for table, _ in self._converted(needs)}
         lost = {
-            read: {fact for fact in self.sides.moved[read[0]].lost(facts) if not is_about_types(fact)}
+            read: {fact for fact in self._lost_of(read[0], facts) if not is_about_types(fact)}
             for read, facts in needs.items()
             if read[0] not in converted
         }
@@ -251,6 +252,13 @@ class _Losses:
                 is_counted=not is_gone and not columns,
             )
         yield from self._renamed_in(reads.columns, broken)
+
+    def _lost_of(self, key: str, facts: State) -> State:
+        """Return what a table or view loses, but no number of columns that is back when a conversion ends."""
+        lost = self.sides.moved[key].lost(facts)
+        if not self.sides.ends_conversions(key):
+            return lost
+        return frozenset(fact for fact in lost if not counts_columns(frozenset({fact})))
 
     def _gone_from(self, view: View, broken: partial[BrokenView]) -> Iterator[BrokenView]:
         """Yield the tables and views that a new query reads and that the plan drops or renames."""

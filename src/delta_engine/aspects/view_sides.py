@@ -455,6 +455,14 @@ class Sides:
             for action in align.of_type(AbandonConversion)
         }
 
+    def ends_conversions(self, key: str) -> bool:
+        """Whether a plan only takes from the number of columns of a table those that begun conversions have added."""
+        ended = {name for table, name in self.abandoned if table == key}
+        for align in self.plan.align_tables:
+            if align.table.key == key:
+                ended |= {drop.name.lower() for drop in align.of_type(DropFormerColumn)}
+        return bool(ended) and len(self.renamed(key)) == len(self.after.get(key, ())) + len(ended)
+
     @cached_property
     def swapping(self) -> Set[str]:
         """The keys of tables with a conversion: one to do, begun or not, or one to undo."""

@@ -313,6 +313,34 @@ def test_a_view_waits_for_its_table_and_that_for_it_if_no_other_query_stands_in_
     assert statements_of(plan)
 
 
+@pytest.mark.parametrize("query", ["SELECT o.a FROM {} AS o(a, b)", "SELECT * FROM {} UNION ALL SELECT 1, 2"])
+@pytest.mark.parametrize(
+    ("left", "using"),
+    [
+        (("mail", "delta_engine_new_mail"), None),
+        (("delta_engine_old_mail", "delta_engine_new_mail"), None),
+        (("delta_engine_old_mail", "delta_engine_new_mail"), "CAST(mail AS INT)"),
+        (("mail", "delta_engine_old_mail"), "CAST(mail AS INT)"),
+    ],
+)
+def test_the_end_of_a_conversion_is_not_refused_for_a_view_that_counts_columns(
+    left: Sequence[str], using: str | None, query: str
+) -> None:
+    types = {"mail": "int" if using else "string", "delta_engine_old_mail": "string"}
+    columns = [Column(name, types.get(name, "int")) for name in left]
+    observed_table = replace(SOLD, columns=(ORDERS.columns[0], *columns), declared_at=None)
+    mail = Column("mail", "int", using=using) if using else Column("mail", "string")
+    table = replace(SOLD, columns=(ORDERS.columns[0], mail), declared_at=None)
+    shown = (ViewColumn("a"),) if "o.a" in query else (ViewColumn("id"), ViewColumn("mail"))
+    view = replace(MAILS, query=query.replace("{}", ORDERS.key), columns=shown, declared_at=None)
+    state = CatalogState(tables={table.key: state_of(observed_table)}, views={view.key: view_state_of(view)})
+    assert refusals_of_views(TablePlanner().plan([table, view], state)) == []
+    if using:
+        more = replace(table, columns=(*table.columns, SOLD.columns[2]), declared_at=None)
+        reason = "it needs a certain number of columns of dev.silver.orders, which the plan changes"
+        assert refusals_of_views(TablePlanner().plan([more, view], state)) == [reason]
+
+
 def test_each_view_that_waits_for_its_table_is_refused_and_no_other_view_of_that_table() -> None:
     sampled = "SELECT mail FROM dev.silver.orders TABLESAMPLE (10 ROWS)"
     former = [
