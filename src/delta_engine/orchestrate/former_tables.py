@@ -10,7 +10,7 @@ from typing import Final
 
 from delta_engine.aspects.conversions import is_reserved_name
 from delta_engine.aspects.protection import HISTORY_HIDDEN, is_protected
-from delta_engine.aspects.restores import DEFINITIONS, RestoreTable
+from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import RETURNS_FOR_DAYS
 from delta_engine.drift.baselines import without_gone_parts
 from delta_engine.drift.commit_paths import renames
@@ -25,6 +25,8 @@ from delta_engine.validation.costs import KEPT_BY_DEFAULT, KEPT_FILES
 
 _INTERVAL: Final = re.compile(r"(?:interval\s+)?(\d{1,5})\s+(week|day|hour|minute)s?", re.IGNORECASE)
 _ONLY_RESTORE: Final = "only RESTORE brings its values back"
+_DROPS_OF_KEYS: Final = frozenset({"DROP CONSTRAINT", "UNSET TBLPROPERTIES"})
+"""The operations of what an undo drops before RESTORE: keys and checks, where they are in Delta's log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,10 +168,10 @@ class FormerTable:
         )
 
     def _is_of_undo(self, restore: RestoreTable, commit: Commit) -> bool:
-        """Whether an undo of a finished run has made a commit and was killed: before RESTORE, it drops keys."""
+        """Whether a killed undo of a finished run has made a commit: before RESTORE, it drops keys and checks."""
         if restore.until is None or self.begun_at is None:
             return False
-        return commit.version > self.begun_at and commit.operation in DEFINITIONS
+        return commit.version > self.begun_at and commit.operation in _DROPS_OF_KEYS
 
 
 def _filled(after: Table, before: Table) -> Iterator[str]:

@@ -736,6 +736,16 @@ def test_rows_that_were_written_beside_a_killed_undo_stop_it(
     assert (refused.code, "WRITE by jo" in refused.stderr) == (3, True)
 
 
+def test_a_column_that_others_add_behind_a_killed_undo_stops_it(project: CatalogProject) -> None:
+    """RESTORE would take it back with its values."""
+    dropped_column(project)
+    project.kill("undo --yes", "RESTORE")
+    project.by_hand("ALTER TABLE `dev`.`silver`.`orders` ADD COLUMNS (`theirs` string)")
+    refused = project.run("undo --yes")
+    assert (refused.code, "ADD COLUMNS by jo" in refused.stderr) == (3, True)
+    assert [column.name for column in project.catalog.tables[KEY].state.columns] == ["id", "theirs"]
+
+
 A, B, C, D = (f"{{name: {name}, type: int}}" for name in "abcd")
 
 
