@@ -218,7 +218,7 @@ def _check_compare_and_swap(make_store: Callable[[], StateStore]) -> None:
     second = other.replace(document(2), identity(2), first)
     assert second.token != first.token
     assert store.read() == second
-    for stale in (first, None):
+    for stale in (first, None, StoredDocument(data=b"", token="replaced since")):
         with pytest.raises(ConflictError):
             store.replace(document(2, write_id="late"), identity(2, "late"), stale)
     assert make_store().read() == second

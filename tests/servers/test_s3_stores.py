@@ -10,7 +10,6 @@ import pytest
 
 from delta_engine.config.state_backend import S3State, StateBackend, StateCache
 from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError, UncertainWriteError
-from delta_engine.deployment.stored import StoredDocument
 from delta_engine.deployment.stores.s3 import S3LockRecords, S3StateStore, s3_journals
 from delta_engine.orchestrate.deployments import open_report_files
 from tests.builders.deployment import NOON, deployment_state, repository_over
@@ -151,13 +150,6 @@ def test_a_document_that_was_deleted_is_a_conflict(bucket: Bucket) -> None:
     with pytest.raises(ConflictError):
         store.replace(document(2), identity(2), saved)
     assert store.read() is None
-
-
-def test_a_token_of_something_else_is_a_conflict(bucket: Bucket) -> None:
-    store = S3StateStore(bucket.folder(), "prod")
-    store.replace(document(1), identity(1), None)
-    with pytest.raises(ConflictError):
-        store.replace(document(2), identity(2), StoredDocument(data=b"", token="replaced since"))
 
 
 def test_a_damaged_lock_record_is_refused(bucket: Bucket) -> None:

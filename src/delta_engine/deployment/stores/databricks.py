@@ -13,7 +13,7 @@ from hashlib import sha256
 
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.codec import restore_hint
-from delta_engine.deployment.errors import CorruptStateError, StoreError, UncertainWriteError
+from delta_engine.deployment.errors import ConflictError, CorruptStateError, StoreError, UncertainWriteError
 from delta_engine.deployment.locks.records import decode_lock_record, encode_lock_record
 from delta_engine.deployment.stored import DocumentIdentity, LockRecord, StoredDocument
 from delta_engine.deployment.stores.delta_row import DeltaRow, Value
@@ -107,7 +107,7 @@ class DatabricksStateStore:
         }
         try:
             upload_verified(self._files, name, blob)
-            self._head.replace(head, None if expected is None else json.loads(expected.token))
+            self._head.replace(head, None if expected is None else _head_of(expected))
         except UncertainWriteError:
             raise
         except StoreError:
@@ -163,6 +163,15 @@ class DeltaLockRecords:
         }
         self._row.replace(values, None if expected is None else {"record": expected})
         return token
+
+
+def _head_of(document: StoredDocument) -> Mapping[str, Value]:
+    """Return what the head says of a document; ConflictError if its token is of something else."""
+    try:
+        head: Mapping[str, Value] = json.loads(document.token)
+    except ValueError as error:
+        raise ConflictError("the document is not what was read") from error
+    return head
 
 
 def _token(head: Row | Mapping[str, Value]) -> str:
