@@ -14,7 +14,7 @@ from io import BytesIO
 from typing import BinaryIO
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from databricks.sdk.errors import AlreadyExists, NotFound, PermissionDenied
+from databricks.sdk.errors import AlreadyExists, BadRequest, NotFound, PermissionDenied
 from databricks.sdk.service.files import DirectoryEntry, DownloadResponse
 
 from tests.fakes.loopback import served
@@ -77,8 +77,9 @@ class FakeFilesApi:
         self.folders |= {"/".join(parts[:length]) for length in range(2, len(parts) + 1)}
 
     def delete_directory(self, path: str) -> None:
-        if path not in self.folders:
-            raise NotFound(path)
+        """Delete an empty directory alone (docs: "Files API", "Delete a directory")."""
+        if self.list_directory_contents(path):
+            raise BadRequest(path)
         self.folders.discard(path)
 
     def list_directory_contents(self, path: str) -> list[DirectoryEntry]:
@@ -124,6 +125,8 @@ class FilesHandler(BaseHTTPRequestHandler):
                 self._error(409, "ALREADY_EXISTS")
             except PermissionDenied:
                 self._error(403, "PERMISSION_DENIED")
+            except BadRequest:
+                self._error(400, "BAD_REQUEST")
 
     do_GET = do_PUT = do_DELETE = do_HEAD = do_POST = handle_any  # noqa: N815 - http.server wants them
 
