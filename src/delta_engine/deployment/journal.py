@@ -268,7 +268,8 @@ def _interrupted(
         attempts, earlier = tuple(map(kept, definitions.get(key, ()))), records.get(key)
         if key not in finished and (earlier or attempts):
             name = earlier.name if earlier else attempts[0].model.qualified_name
-            record = unfinished(name, failure, attempted=attempts, earlier=earlier)
+            change = start.changes.get(key)
+            record = unfinished(name, failure, attempted=attempts, earlier=earlier, change=change)
             yield key, _changed(record, start)
 
 

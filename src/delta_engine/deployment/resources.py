@@ -37,7 +37,15 @@ from delta_engine.models import (
     resource_key,
 )
 from delta_engine.models.open_struct import canonical_checksum
-from delta_engine.ownership.recorded import AnyRecord, Failure, Kept, Recorded, Status, is_of_table
+from delta_engine.ownership.recorded import (
+    AnyRecord,
+    Failure,
+    Kept,
+    LastChange,
+    Recorded,
+    Status,
+    is_of_table,
+)
 from delta_engine.state.states import CatalogState, TableState, exists_in, former_name_of
 from delta_engine.state.table_queries import TableVersion
 from delta_engine.telemetry.context import command
@@ -114,9 +122,18 @@ def unfinished(
     *,
     attempted: Iterable[Kept[Any]],
     earlier: AnyRecord | None,
+    change: LastChange | None = None,
 ) -> AnyRecord:
-    """Return the record of a securable that a run did not finish; the earlier applied model stays."""
+    """Return the record of a securable that a run did not finish; the earlier applied model stays.
+
+    A run that creates it has seen that an earlier DROP was done.
+
+    Args:
+        change: what the run records of itself.
+    """
     record = earlier or unapplied(name)
+    if change is not None and change.is_new and record.is_begun_drop:
+        record = unapplied(name)
     attempts = (*record.attempts, *(model for model in attempted if model not in record.attempts))
     return replace(
         record,

@@ -260,6 +260,7 @@ class Recording:
             Failure(_status_after(outcome), failure.first_line if failure else ""),
             attempted=self.attempted.get(key, ()) if _is_touched(name, outcome) else (),
             earlier=self._recorder.resources.get(key),
+            change=self.changes.get(key),
         )
 
     def _confirmed(self, intended: Securable, observed: CatalogState) -> AnyRecord:

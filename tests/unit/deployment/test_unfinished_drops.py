@@ -178,6 +178,25 @@ def test_an_undo_goes_on_behind_such_a_drop(
     assert resource_key(created.qualified_name) not in recorded(deployment).resources
 
 
+@pytest.mark.parametrize("is_done", [True, False])
+@pytest.mark.parametrize("error", [LOST, Kill()], ids=["lost", "killed"])
+def test_a_sync_that_does_not_create_it_again_leaves_no_drift(
+    catalog: FakeUnityCatalog,
+    deployment: Deployment,
+    created: Securable,
+    error: BaseException,
+    *,
+    is_done: bool,
+) -> None:
+    with pytest.raises((ApplyFailedError, Kill)):
+        undo(engine(catalog, deployment, at="DROP", error=error))
+    with pytest.raises((ApplyFailedError, Kill)):
+        engine(catalog, deployment, at="CREATE", error=error, is_done=is_done).sync_tables([*KEPT, created])
+    assert drift(catalog, deployment, created) == []
+    engine(catalog, deployment).sync_tables([*KEPT, created])
+    assert status(deployment, created) is Status.HEALTHY
+
+
 @pytest.mark.parametrize("created", [MORE, MAILS], indirect=True, ids=["table", "view"])
 @pytest.mark.parametrize("error", [LOST, Kill()], ids=["lost", "killed"])
 def test_what_others_change_behind_such_a_drop_is_drift(
