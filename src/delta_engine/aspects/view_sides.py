@@ -156,6 +156,17 @@ class Side:
             needs[read] |= facts
         return needs
 
+    def counted_by(self, views: Set[str]) -> Set[str]:
+        """Return what some views need a certain number of columns of, also through views that evolve."""
+        counted = set[str]()
+        for key in reversed([*readers_last(self.queries)]):
+            for reads in filter(None, map(self.reads, self.queries[key])):
+                if key in views:
+                    counted |= reads.counted
+                if key in counted and self.sides.evolves(key):
+                    counted |= reads.spread
+        return counted
+
     def _kept_types(self, key: str, query: str) -> _Needed:
         """Yield the facts of the types that a view has to keep."""
         for (table, name), outputs in self._typed.items() if self.mode(key) is SchemaMode.BINDING else ():
@@ -178,7 +189,7 @@ class Side:
         if (moved := self.sides.moved.get(key)) is not None:
             yield (key, bool(above)), moved.needed(-1 if self.is_new else 0, names, is_counted=is_counted)
         is_dropped = not self.is_new and key not in self.sides.queries_after
-        is_set_before = not self.is_new and key in self.sides.set_again  # before it loses any column
+        is_set_before = not self.is_new and key in self.sides.set_again  # see `needs_before`
         for query in self.queries.get(key, ()) if key not in above else ():
             below = self.reads(query)
             if is_dropped:
@@ -364,14 +375,19 @@ class Sides:
     def needs_before(self, key: str, *, stays: bool = False) -> Iterator[tuple[Reads, Needs]]:
         """Yield what a view reads and needs before the plan, with each query that it may have.
 
+        An evolving view that gets another query leaves its own before it loses a column, and before it gets a column
+        where another view counts its columns. So its readers need nothing of what is below it.
+
         Args:
             stays: whether its query stays: then it does not need what its star may lose.
         """
         kept = frozenset(column.key for column in self.state.views[key].columns) if stays else NOTHING
         returned = NOTHING if stays and self.evolves(key) else kept or None
+        is_exact = key in self._counted_before & self.set_again and self.evolves(key)
         for query in self.possible.get(key, ()):
             if (reads := self.old.reads(query)) is not None:
-                yield reads, self.old.needs_of(key, query, returned, reads.counted)
+                counted = reads.counted | (reads.spread if is_exact else NOTHING)
+                yield reads, self.old.needs_of(key, query, returned, counted)
 
     @cached_property
     def old(self) -> Side:
@@ -386,15 +402,13 @@ class Sides:
 
     @cached_property
     def _counted(self) -> Set[str]:
-        """The views of which one that stays needs a certain number of columns, also through views that evolve."""
-        counted = set[str]()
-        for key in reversed([*readers_last(self.new.queries)]):
-            reads = self.new.reads(self.queries_after[key])
-            if reads is not None and key in self.queries and key not in self.set_again:
-                counted |= reads.counted
-            if reads is not None and key in counted and self.evolves(key):
-                counted |= reads.spread
-        return counted
+        """What the views that stay need a certain number of columns of after the plan."""
+        return self.new.counted_by(self.queries.keys() - self.set_again)
+
+    @cached_property
+    def _counted_before(self) -> Set[str]:
+        """What the views need a certain number of columns of before the plan."""
+        return self.old.counted_by(self.possible.keys())
 
     def keeps_query(self, view: View) -> bool:
         """Whether a view exists and surely keeps its query."""

@@ -874,6 +874,33 @@ def test_a_view_that_evolves_waits_for_drops_where_another_one_counts_its_column
     assert refusal == "its change and those of dev.silver.wide wait for each other"
 
 
+@pytest.mark.parametrize("through", ["dev.gold.v", "dev.gold.follows"])
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_view_that_evolves_gets_no_new_column_while_another_one_counts_its_columns(
+    through: str, stays: bool
+) -> None:
+    """The evolving view reads the former columns until its own query is set."""
+    ids = table("ids", "a", "b")
+    former = View("dev", "gold", "v", "SELECT * FROM dev.silver.ids", schema_mode=SchemaMode.EVOLUTION)
+    follows = View("dev", "gold", "follows", "SELECT * FROM dev.gold.v", schema_mode=SchemaMode.EVOLUTION)
+    counts = View("dev", "gold", "x", f"SELECT o.a AS a FROM {through} AS o(a, b)")
+    desired = replace(former, query="SELECT a, b FROM dev.silver.ids WHERE c > 1")
+    after = counts if stays else replace(counts, query="SELECT c FROM dev.silver.ids")
+    state = CatalogState(
+        tables={ids.key: state_of(ids)},
+        views={
+            view.key: replace(view_state_of(view), columns=tuple(map(ViewColumn, columns)))
+            for view, columns in ((former, "ab"), (follows, "ab"), (counts, "a"))
+        },
+    )
+    plan = TablePlanner().plan([table("ids", "a", "b", "c"), desired, follows, after], state)
+    assert refusals_of_views(plan) == []
+    between, added, *last = [sql for sql in statements_of(plan) if not sql.startswith("COMMENT")]
+    assert "FROM (SELECT `a`, `b` FROM dev.silver.ids)" in between
+    assert "ADD COLUMNS" in added
+    assert any("c > 1" in sql for sql in last)
+
+
 BRIEF = View("dev", "gold", "v", "SELECT * FROM dev.silver.wide", schema_mode=SchemaMode.EVOLUTION)
 
 
