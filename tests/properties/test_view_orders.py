@@ -176,7 +176,7 @@ def changed(random: Random, before: World) -> World:
         if view is not None and _resolves(view, relations):
             after = replace(after, views={**after.views, key: view})
     unread = {key for key in tables if not any(key in _read(view) for view in after.views.values())}
-    for key in unread:
+    for key in sorted(unread):
         if random.random() < 0.6 and len(after.tables) > 1:
             after = replace(after, tables={name: after.tables[name] for name in after.tables if name != key})
     return replace(after, converting={key for key in TABLES if random.random() < 0.5})
