@@ -120,6 +120,12 @@ def drift(catalog: FakeUnityCatalog, deployment: Deployment, created: Securable)
     return [finding.kind.value for _, finding in report.findings()]
 
 
+def compare(catalog: FakeUnityCatalog, deployment: Deployment, created: Securable) -> None:
+    """Record how the catalog differs, as `state sync` does."""
+    with open_run(engine(catalog, deployment), "state sync") as run:
+        record_statuses(run, [*KEPT, created])
+
+
 @pytest.fixture(params=CREATED, ids=lambda model: model.qualified_name.kind)
 def created(request: pytest.FixtureRequest, catalog: FakeUnityCatalog, deployment: Deployment) -> Securable:
     """Return what the last run has created."""
@@ -149,8 +155,7 @@ def test_a_drop_that_was_not_recorded_is_no_drift(
         undo(engine(catalog, deployment, at="DROP", error=error, is_done=is_done))
     assert status(deployment, created) is Status.UNKNOWN
     assert drift(catalog, deployment, created) == []
-    with open_run(engine(catalog, deployment), "state sync") as run:
-        record_statuses(run, [*KEPT, created])
+    compare(catalog, deployment, created)
     assert drift(catalog, deployment, created) == []
     engine(catalog, deployment).sync_tables([*KEPT, created])
     assert status(deployment, created) is Status.HEALTHY
@@ -171,8 +176,7 @@ def test_an_undo_goes_on_behind_such_a_drop(
     with pytest.raises((ApplyFailedError, Kill)):
         undo(engine(catalog, deployment, at="DROP", error=error, is_done=False))
     if is_compared:
-        with open_run(engine(catalog, deployment), "state sync") as run:
-            record_statuses(run, [*KEPT, created])
+        compare(catalog, deployment, created)
     undo(engine(catalog, deployment))
     engine(catalog, deployment).sync_tables(KEPT)
     assert resource_key(created.qualified_name) not in recorded(deployment).resources
@@ -206,8 +210,7 @@ def test_what_others_change_behind_such_a_drop_is_drift(
         undo(engine(catalog, deployment, at="DROP", error=error, is_done=False))
     catalog.by_hand(f"COMMENT ON TABLE {_quoted(created)} IS 'theirs'")
     assert drift(catalog, deployment, created) == [f"{created.qualified_name.kind}_comment"]
-    with open_run(engine(catalog, deployment), "state sync") as run:
-        record_statuses(run, [*KEPT, created])
+    compare(catalog, deployment, created)
     assert status(deployment, created) is Status.DRIFTED
     assert drift(catalog, deployment, created) == [f"{created.qualified_name.kind}_comment"]
 
