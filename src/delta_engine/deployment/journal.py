@@ -270,9 +270,4 @@ def _interrupted(
             name = earlier.name if earlier else attempts[0].model.qualified_name
             change = start.changes.get(key)
             record = unfinished(name, failure, attempted=attempts, earlier=earlier, change=change)
-            yield key, _changed(record, start)
-
-
-def _changed(record: AnyRecord, start: JournalStart) -> AnyRecord:
-    change = start.changes.get(record.key)
-    return replace(record, change=change) if change else record
+            yield key, replace(record, change=change) if change else record
