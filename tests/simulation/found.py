@@ -57,6 +57,17 @@ FOUND: Final[Mapping[str, Scenario]] = {
         last_changes=(ByHand("twice", "body"),),
         lags=(Lag("table_constraints", 60.0),),
     ),
+    "what a view showed late is never compared again next to drift": Scenario(
+        seed=20033569,
+        stickiness=0.5,
+        handling=DriftHandling.REVERT,
+        parts=(
+            Part("cy", (Command(Verb.SYNC, (Edit("a", "tag", "1"),), has_consent=True),)),
+            Part("jo", (Wait(60.0), ByHand("a", "move x"))),
+        ),
+        last_changes=(ByHand("a", "no tag"),),
+        lags=(Lag("table_tags", 60.0),),
+    ),
     "the second read of a report gets no answer": Scenario(
         seed=7,
         stickiness=0.9,

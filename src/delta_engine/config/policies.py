@@ -80,8 +80,8 @@ class _IgnoredDrift(msgspec.Struct):
 
     Args:
         resource: a glob: `table.<catalog>.<schema>.<table>`, `schema.<catalog>.<schema>`,
-            `function.<catalog>.<schema>.<function>` or `policy.<kind of scope>.<scope>.<policy>`, or the name with or
-            without catalog and schema. Takes variables.
+            `view.<catalog>.<schema>.<view>`, `function.<catalog>.<schema>.<function>` or
+            `policy.<kind of scope>.<scope>.<policy>`, or the name with or without catalog and schema. Takes variables.
         fields: globs: a kind, such as `column_comment`, or a field as the report names it; `["*"]` for all.
         reason: why the drift is ignored; the report shows it.
         expires: the last day of the entry; it ends at midnight UTC after it. Without it, never.

@@ -278,12 +278,13 @@ def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedR
     differences = differences_of(compared)
     if not differences:
         return _seen(record, lag=())
+    explained = _documented(differences)
+    lag = tuple(part for part in record.lag if part in explained)
     checksum = schema_checksum(state_now.columns) if isinstance(state_now, TableState) else None
     if is_known(compared) and (drift := _documented(drift_of(compared))):
         failure = record.failure if compared.attempted else None
-        return _seen(record, failure=failure, drift=drift, actual_checksum=checksum)
-    explained = _documented(differences)
-    return _seen(record, failure=record.failure, explained=explained, actual_checksum=checksum)
+        return _seen(record, failure=failure, drift=drift, lag=lag, actual_checksum=checksum)
+    return _seen(record, failure=record.failure, explained=explained, lag=lag, actual_checksum=checksum)
 
 
 def _has_tables(name: SecurableName, observed: CatalogState) -> bool:

@@ -30,7 +30,7 @@ _RUN_COMMENT: Final = (
 )
 
 _RUN_COLUMNS: Final = {
-    "row_type": ("string", "run: what a run counted. schema, function, policy, table: its result."),
+    "row_type": ("string", "run: what a run counted. schema, function, policy, table, view: its result."),
     "run_id": ("string", "The run; the same for its parts. The deployment state has it as its write_id."),
     "environment": ("string", "The environment that was deployed to."),
     "operation": ("string", "What was run, such as sync."),

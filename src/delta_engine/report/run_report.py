@@ -123,7 +123,7 @@ class SchemaRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceRun:
-    """The result of one function or policy of the plan.
+    """The result of one function, policy or view of the plan.
 
     Args:
         resource: its key in the deployment state, such as `function.dev.governance.mask_email`.
@@ -162,11 +162,11 @@ class RunReport:
         lineage: the deployed commit, `git:…`, or `unknown`.
         engine_version: of this engine.
         platform_version: of the platform that it deployed to.
-        counts: tables by status; statements, retries, verified; schemas that were created, changed or failed; functions
-            and policies, if there are any.
+        counts: tables by status; statements, retries, verified; schemas that were created, changed or failed;
+            functions, policies and views, if there are any.
         schemas: every schema of the plan, sorted by name.
         tables: every table of the plan, sorted by name.
-        others: every function and policy of the plan, sorted by key.
+        others: every function, policy and view of the plan, sorted by key.
         warnings: what the user should know.
         unsaved: why the deployment state could not be saved; empty if it was.
         unverified: why nothing is verified that was read again; empty if something is, or nothing was read again.

@@ -126,6 +126,15 @@ def test_what_the_catalog_shows_late_is_no_drift_next_to_drift_or_after_it() -> 
     assert (undone.status, undone.drift, undone.explained) == (Status.UNKNOWN, (), (late,))
 
 
+def test_what_the_catalog_has_shown_next_to_drift_is_drift_when_it_changes_back() -> None:
+    late = RecordedDifference(field="table comment", expected="'Orders table'", actual="'old'")
+    record = replace(applied(WORKED_MODEL, Status.UNKNOWN), lag=(late,))
+    state = deployment_state().with_resources({KEY: record})
+    drifted = with_orders(state, replace(as_applied(), table_properties={}))
+    changed_back = with_orders(drifted, replace(as_applied(), table_properties={}, table_comment="old"))
+    assert "table comment" in {difference.field for difference in changed_back.resources[KEY].drift}
+
+
 def test_what_was_not_read_is_left_as_it_is() -> None:
     state = deployment_state(WORKED_MODEL, orders(name="other"))
     synced = synchronized(state, CatalogState(tables={ORDERS.key: ABSENT}), managed=None)
