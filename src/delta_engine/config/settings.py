@@ -97,7 +97,7 @@ class _Models(msgspec.Struct):
     """Where the models are.
 
     Args:
-        python: `module:attribute` each: a sequence of Table, or a function of the variables that returns one.
+        python: `module:attribute` each: a sequence of models, or a function of the variables that returns one.
         yaml: file patterns, relative to the project; `**` matches any number of folders.
     """
 

@@ -103,7 +103,10 @@ class Document:
         for key, value in values.items():
             place = (*path, key)
             if value is None or isinstance(value, (dict, list)):
-                raise self.error(place, f"{key!r} must be a string", "Write the value in quotes.")
+                way_out = (
+                    "Write a value, or remove the key." if value is None else "Write the value in quotes."
+                )
+                raise self.error(place, f"{key!r} must be a string", way_out)
             raw = self.written(place)
             if raw is None and not isinstance(value, str):
                 raise self.error(

@@ -153,7 +153,7 @@ class FormerTable:
         """Return why its files or its history forbid RESTORE; empty if they do not."""
         kept = kept_for(observed.table_properties.get(KEPT_FILES, KEPT_BY_DEFAULT))
         if kept is None or self.change.at + kept < utc_now():
-            return f"{_ONLY_RESTORE}, and its files of then are kept no longer ({KEPT_FILES})"
+            return f"{_ONLY_RESTORE}, and the files of that time are no longer kept ({KEPT_FILES})"
         commits = [commit for commit in self.commits or () if not self._is_of_undo(restore, commit)]
         if not commits or min(commit.version for commit in commits) > restore.version + 1:
             return f"{_ONLY_RESTORE}, and its history since the run cannot be read"
@@ -163,7 +163,7 @@ class FormerTable:
         first = others[-1]
         who = f" by {first.who}" if first.who else ""
         return (
-            f"{_ONLY_RESTORE}, which would take back what others did since, from version {first.version} on: "
+            f"{_ONLY_RESTORE}, which would take back later changes by others, from version {first.version} on: "
             f"{first.operation}{who}"
         )
 

@@ -87,7 +87,7 @@ def _conflicts(project: Project, other: Project) -> Iterator[RefusedError]:
         yield ConfigError(
             f"{environment}: they have the same deployment state, so each takes the other's tables for removed ones",
             location=project.settings.locate(("state_backend",)),
-            way_out="Give each project a state_backend of its own.",
+            way_out="Give each project a separate state_backend.",
         )
     catalogs = sorted({table.catalog_name.lower() for table in (*project.tables, *other.tables)})
     common = common_table(project.settings.owns, other.settings.owns, catalogs)

@@ -155,7 +155,7 @@ def test_the_check_refuses_what_two_projects_have(repository: Repository) -> Non
         "Change owns in one of the two, so that each table is one project's.\n"
         "note: in teams/b and teams/c:\n"
         "refused: teams/b/conf/local.yml:2: local: they have the same deployment state, so each takes the other's "
-        "tables for removed ones. Give each project a state_backend of its own.\n"
+        "tables for removed ones. Give each project a separate state_backend.\n"
         "note: in teams/b and teams/c:\n"
         "refused: teams/b/conf/local.yml:1: local: both own tables that match '*' and 'silver.team_c_*'. Change owns "
         "in one of the two, so that each table is one project's.\n"

@@ -190,7 +190,7 @@ def test_views_are_loaded_with_some_tables_too(project: Path, write: Write) -> N
         ("columns: [{name: a, tag: {b: c}}]", "view dev.s.v: unknown key 'tag'. Did you mean 'tags'?"),
         (
             "columns: [{name: a}, {name: b, tags: {c: }}]",
-            "view dev.s.v: 'c' must be a string. Write the value in quotes.",
+            "view dev.s.v: 'c' must be a string. Write a value, or remove the key.",
         ),
         ("grants: {hr: SELECT}", "view dev.s.v: the grants of 'hr' must be a list. Write [SELECT]."),
         ("owner: hr", "view dev.s.v: query is missing. Write query, or query_file with the path of a file."),

@@ -432,7 +432,7 @@ def test_rows_of_others_are_never_taken_back(project: CatalogProject, operation:
     project.catalog.write_rows(ORDERS, operation)
     refused = project.run("undo --yes")
     assert refused.code == 3
-    reason = "only RESTORE brings its values back, which would take back what others did since"
+    reason = "only RESTORE brings its values back, which would take back later changes by others"
     assert f"{reason}, from version 3 on: {operation} by jo" in refused.stderr
     assert [column.name for column in project.catalog.tables[KEY].state.columns] == ["id"]
 
@@ -470,7 +470,7 @@ def test_what_is_kept_no_longer_is_not_restored(
     monkeypatch.setattr(former_tables, "KEPT_BY_DEFAULT", "interval 0 days")
     refused = project.run("undo --yes")
     assert refused.code == 3
-    assert "its files of then are kept no longer (delta.deletedFileRetentionDuration)" in refused.stderr
+    assert "the files of that time are no longer kept (delta.deletedFileRetentionDuration)" in refused.stderr
 
 
 @pytest.mark.parametrize(
