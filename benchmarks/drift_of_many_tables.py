@@ -79,7 +79,7 @@ def main() -> int:
 
     seconds, detected = _timed(
         lambda: DriftDetector(policy).detect(
-            compared(state.resources, observed, NO_POLICY, models).values(), now=NOW
+            compared(state.resources, observed, NO_POLICY, models, now=NOW).values(), now=NOW
         )
     )
     more, report = _timed(

@@ -107,7 +107,7 @@ def compare(
     state: DeploymentState, snapshot: CatalogState, policy: Policy = NO_POLICY
 ) -> tuple[ComparedResource, ...]:
     """Compare a document with a snapshot."""
-    return tuple(compared(state.resources, snapshot, policy, ()).values())
+    return tuple(compared(state.resources, snapshot, policy, (), now=LATER).values())
 
 
 def synchronized(

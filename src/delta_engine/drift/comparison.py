@@ -62,6 +62,8 @@ def compared(
     policy: Policy,
     models: Iterable[Securable],
     earlier: Mapping[str, ComparedResource] = MappingProxyType({}),
+    *,
+    now: datetime,
 ) -> dict[str, ComparedResource]:
     """Compare every record with what exists, once, by resource key. Resources that were not read are left out.
 
@@ -98,6 +100,7 @@ def compared(
                 observed=present,
                 policy=_as_recorded(held, record.full_ownership),
                 attempted=attempted,
+                lag=record.lag if is_recent(record, now) else (),
             )
         )
     return resources
@@ -131,7 +134,7 @@ def is_known(resource: ComparedResource) -> bool:
 def drift_of(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return the drift of an existing securable, without what the catalog only shows late."""
     everything = (*_renamed(resource), *unexplained(resource), *_reordered(resource))
-    late = {Change(part.field, observed=part.actual, desired=part.expected) for part in resource.record.lag}
+    late = {Change(part.field, observed=part.actual, desired=part.expected) for part in resource.lag}
     return tuple(difference for difference in everything if difference.change not in late)
 
 
@@ -163,7 +166,9 @@ def may_be_late(resource: ComparedResource, now: datetime) -> bool:
 
 def is_recent(record: AnyRecord, now: datetime) -> bool:
     """Whether a run changed a resource so lately that the catalog may not show it yet."""
-    return record.change is not None and now - record.change.at < _LONGEST_LAG
+    if record.change is None:
+        return False
+    return now - max(record.change.at, record.deployed_at or record.change.at) < _LONGEST_LAG
 
 
 def _with_changes(resource: SomeCompared) -> SomeCompared:

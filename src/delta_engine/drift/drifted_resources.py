@@ -19,7 +19,7 @@ from delta_engine.aspects.renames import NO_RENAMES, Renames
 from delta_engine.errors import RefusedError
 from delta_engine.models import QualifiedName, Securable, SecurableName, Table, resource_key
 from delta_engine.models.open_struct import Moment
-from delta_engine.ownership.recorded import Recorded
+from delta_engine.ownership.recorded import Recorded, RecordedDifference
 from delta_engine.state.states import SecurableState, TableState
 from delta_engine.telemetry.visible import shown_moment
 
@@ -191,6 +191,7 @@ class Compared(Generic[Model_co, State_co]):
         policy: decides which undeclared parts are drift.
         attempted: what unfinished runs attempted. What they left behind is not drift. An unfinished schema has no
             attempts.
+        lag: how it may differ from what was applied, if that was lately: the catalog shows some changes late.
         renames: the later renames of columns and fields.
         changes: what differs from the baseline; empty if it does not exist.
         is_history_whole: whether the history of a table reaches back to the apply, so that renames are known.
@@ -203,6 +204,7 @@ class Compared(Generic[Model_co, State_co]):
     observed: State_co
     policy: Policy = AS_APPLIED
     attempted: tuple[Model_co, ...] = ()
+    lag: tuple[RecordedDifference, ...] = ()
     renames: Renames = NO_RENAMES
     changes: tuple[Difference, ...] = ()
     is_history_whole: bool = False

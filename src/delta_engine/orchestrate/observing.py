@@ -259,7 +259,7 @@ def _compared(basis: Observation, declared: Sequence[Securable], policy: Policy)
         observed=_as_others(observed, attempted),
         state=settled,
         records=under_new_names(records, declared, observed),
-        compared=compared(records_of(settled), observed, policy, declared, basis.compared),
+        compared=compared(records_of(settled), observed, policy, declared, basis.compared, now=utc_now()),
         unreadable=tuple(
             refusal for refusal in basis.unreadable if (refusal.table or "").lower() not in attempted
         ),

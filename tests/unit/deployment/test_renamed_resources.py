@@ -81,7 +81,7 @@ def test_a_view_that_is_to_be_renamed_is_planned_and_compared_by_its_record() ->
     (align,) = plan.alignments
     assert plan.changes == (align,)
     assert [type(action).__name__ for action in align.actions] == ["RenameView"]
-    (resource,) = compared(VIEWS.resources, observed, NO_POLICY, [INCOME]).values()
+    (resource,) = compared(VIEWS.resources, observed, NO_POLICY, [INCOME], now=NOON).values()
     assert (resource.name, resource.model_name, resource.changes) == (
         REVENUE.qualified_name,
         INCOME.qualified_name,

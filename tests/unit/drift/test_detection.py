@@ -20,7 +20,7 @@ from delta_engine.drift.observation import DriftFacts, Observation, PlannedRever
 from delta_engine.drift.renames import irreversible
 from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, PrimaryKey, QualifiedName, Table, resource_key
-from delta_engine.ownership.recorded import Kept, RecordedDifference, Status
+from delta_engine.ownership.recorded import Kept, LastChange, RecordedDifference, Status
 from delta_engine.report.drift_text import drift_text
 from delta_engine.state.audits import Audit
 from delta_engine.state.states import ABSENT, CatalogState, state_of
@@ -171,7 +171,8 @@ def test_ids_are_read_where_the_catalog_has_no_times_unless_the_read_has_shown_t
 def test_what_the_catalog_showed_late_after_our_apply_is_no_drift_and_hides_none() -> None:
     late = RecordedDifference(field="table comment", expected="'a table'", actual="'before'")
     resource = applied(MODEL, Status.UNKNOWN)
-    lagging = replace(resource, explained=(late,), lag=(late,))
+    change = LastChange(run="a", at=LATER - timedelta(minutes=59))
+    lagging = replace(resource, explained=(late,), lag=(late,), change=change)
     state = deployment_state().with_resources({resource_key(ORDERS): lagging})
     before = observed(*MODEL.columns, comment="before")
     assert detect(before, state=state) == ()
@@ -181,6 +182,34 @@ def test_what_the_catalog_showed_late_after_our_apply_is_no_drift_and_hides_none
     current = synchronized(state, snapshot)
     assert current.resources[resource_key(ORDERS)].status is Status.DRIFTED
     assert kinds(detect(dropped, state=current)) == ["column_dropped"]
+
+
+@pytest.mark.parametrize("change", [LastChange(run="a", at=LATER - timedelta(hours=1)), None])
+def test_what_the_catalog_still_shows_an_hour_after_our_apply_is_drift(change: LastChange | None) -> None:
+    late = RecordedDifference(field="table comment", expected="'a table'", actual="'before'")
+    lagging = replace(
+        applied(MODEL, Status.UNKNOWN),
+        explained=(late,),
+        lag=(late,),
+        change=change,
+    )
+    state = deployment_state().with_resources({resource_key(ORDERS): lagging})
+    before = observed(*MODEL.columns, comment="before")
+    assert kinds(detect(before, state=state)) == ["table_comment"]
+    current = synchronized(state, CatalogState(tables={ORDERS.key: before}))
+    assert current.resources[resource_key(ORDERS)].status is Status.DRIFTED
+    assert kinds(detect(before, state=current)) == ["table_comment"]
+
+
+def test_the_hour_of_a_table_begins_when_the_run_has_applied_it() -> None:
+    late = RecordedDifference(field="table comment", expected="'a table'", actual="'before'")
+    begun = LastChange(run="a", at=LATER - timedelta(hours=2))
+    lagging = replace(applied(MODEL, Status.UNKNOWN), lag=(late,), change=begun)
+    before = observed(*MODEL.columns, comment="before")
+    for applied_at, drift in ((NOON, ["table_comment"]), (LATER, [])):
+        record = replace(lagging, deployed_at=applied_at)
+        state = deployment_state().with_resources({resource_key(ORDERS): record})
+        assert kinds(detect(before, state=state)) == drift
 
 
 @pytest.mark.parametrize("status", [Status.UNKNOWN, Status.DEGRADED])

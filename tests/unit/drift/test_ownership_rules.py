@@ -34,6 +34,7 @@ from delta_engine.ownership.recorded import (
     AcceptedDrift,
     Failure,
     Kept,
+    LastChange,
     Recorded,
     RecordedDifference,
     Status,
@@ -41,7 +42,7 @@ from delta_engine.ownership.recorded import (
 from delta_engine.state.states import ABSENT, CatalogState, state_of
 from delta_engine.state.view_states import view_state_of
 from tests.builders.deployment import NOON, applied, deployment_state
-from tests.builders.detection import drift_after, drift_from, kinds, synchronized
+from tests.builders.detection import LATER, drift_after, drift_from, kinds, synchronized
 from tests.builders.models import ORDERS, catalog_of, observed, orders
 
 X = Column("x", "int")
@@ -189,7 +190,7 @@ def test_a_late_change_keeps_the_reason_of_its_run() -> None:
     late = RecordedDifference(field="table comment", expected="'new'", actual="''")
     resource = applied(orders(comment="new"), Status.UNKNOWN)
     failure = Failure(Status.UNKNOWN, "the catalog lags")
-    record = replace(resource, lag=(late,), failure=failure)
+    record = replace(resource, lag=(late,), failure=failure, change=LastChange(run="a", at=LATER))
     state = deployment_state().with_resources({resource_key(ORDERS): record})
     (record_after,) = synchronized(state, CatalogState(tables={ORDERS.key: observed()})).resources.values()
     assert (record_after.status, record_after.reason) == (Status.UNKNOWN, "the catalog lags")
@@ -282,7 +283,7 @@ def test_a_killed_run_that_renames_a_table_explains_its_changes() -> None:
     for comment, expected in (("mine", []), ("theirs", [DriftKind.TABLE_COMMENT])):
         table = replace(observed(comment=comment), former_name=ORDERS)
         snapshot = CatalogState(tables={renamed.key: table})
-        (resource,) = compared(state.resources, snapshot, NO_POLICY, [model]).values()
+        (resource,) = compared(state.resources, snapshot, NO_POLICY, [model], now=NOON).values()
         assert [drift.kind for drift in drift_of(resource)] == expected
 
 

@@ -22,7 +22,14 @@ from delta_engine.deployment.resources import (
 from delta_engine.drift.document_changes import compare_states
 from delta_engine.drift.synchronizing import confirmed
 from delta_engine.models import CheckConstraint, Column, QualifiedName, SchemaName, resource_key
-from delta_engine.ownership.recorded import AnyRecord, Failure, Recorded, RecordedDifference, Status
+from delta_engine.ownership.recorded import (
+    AnyRecord,
+    Failure,
+    LastChange,
+    Recorded,
+    RecordedDifference,
+    Status,
+)
 from delta_engine.ownership.recorded_models import (
     declared_by,
 )
@@ -33,6 +40,7 @@ from tests.builders.models import ORDERS, WORKED_MODEL, observed, orders
 from tests.fakes.applying import created
 
 KEY = "table.dev.silver.orders"
+JUST_NOW = LastChange(run="a", at=LATER)
 
 
 def as_applied() -> TableState:
@@ -116,7 +124,7 @@ def test_another_order_of_columns_is_drift_in_the_state_as_in_the_report() -> No
 
 def test_what_the_catalog_shows_late_is_no_drift_next_to_drift_or_after_it() -> None:
     late = RecordedDifference(field="table comment", expected="'Orders table'", actual="'old'")
-    record = replace(applied(WORKED_MODEL, Status.UNKNOWN), lag=(late,))
+    record = replace(applied(WORKED_MODEL, Status.UNKNOWN), lag=(late,), change=JUST_NOW)
     state = deployment_state().with_resources({KEY: record})
     still_late = replace(as_applied(), table_comment="old")
     drifted = with_orders(state, replace(still_late, table_properties={}))
@@ -128,7 +136,7 @@ def test_what_the_catalog_shows_late_is_no_drift_next_to_drift_or_after_it() -> 
 
 def test_what_the_catalog_has_shown_next_to_drift_is_drift_when_it_changes_back() -> None:
     late = RecordedDifference(field="table comment", expected="'Orders table'", actual="'old'")
-    record = replace(applied(WORKED_MODEL, Status.UNKNOWN), lag=(late,))
+    record = replace(applied(WORKED_MODEL, Status.UNKNOWN), lag=(late,), change=JUST_NOW)
     state = deployment_state().with_resources({KEY: record})
     drifted = with_orders(state, replace(as_applied(), table_properties={}))
     changed_back = with_orders(drifted, replace(as_applied(), table_properties={}, table_comment="old"))
