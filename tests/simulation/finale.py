@@ -64,7 +64,10 @@ def _converge(world: World, team: Team) -> None:
             parts = _tables(world).get(table.key, {})
             if "column n" in parts and "column x" in parts and not is_reverted:
                 # a run that did not know of the rename added x again, without values: the refusal says to drop it
-                world.run_by_hand(f"ALTER TABLE {sql_name(table)} DROP COLUMN x", "as the refusal says")
+                drop = f"ALTER TABLE {sql_name(table)} DROP COLUMN x"
+                if not world.run_by_hand(drop, "as the refusal says"):
+                    world.run_by_hand(f"ALTER TABLE {sql_name(table)} CLUSTER BY NONE", "before the drop")
+                    world.run_by_hand(drop, "as the refusal says")
                 world.change_by_hand(ByHand(name, "rename n"))
             elif "column n" in parts and "column x" not in parts:
                 world.change_by_hand(ByHand(name, "rename n"))
