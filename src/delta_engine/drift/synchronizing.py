@@ -279,7 +279,7 @@ def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedR
     if not differences:
         return _seen(record, lag=())
     explained = _documented(differences)
-    lag = tuple(part for part in record.lag if part in explained)
+    lag = tuple(part for part in compared.lag if part in explained)
     checksum = schema_checksum(state_now.columns) if isinstance(state_now, TableState) else None
     if is_known(compared) and (drift := _documented(drift_of(compared))):
         failure = record.failure if compared.attempted else None

@@ -201,6 +201,19 @@ def test_what_the_catalog_still_shows_an_hour_after_our_apply_is_drift(change: L
     assert kinds(detect(before, state=current)) == ["table_comment"]
 
 
+def test_what_was_late_for_an_hour_stays_drift_after_a_later_failed_run() -> None:
+    late = RecordedDifference(field="table comment", expected="'a table'", actual="'before'")
+    begun = LastChange(run="a", at=NOON)
+    lagging = replace(applied(MODEL, Status.UNKNOWN), explained=(late,), lag=(late,), change=begun)
+    state = deployment_state().with_resources({resource_key(ORDERS): lagging})
+    before = observed(*MODEL.columns, comment="before")
+    current = synchronized(state, CatalogState(tables={ORDERS.key: before}))
+    record = current.resources[resource_key(ORDERS)]
+    failed = replace(record, change=LastChange(run="b", at=LATER))
+    state = state.with_resources({resource_key(ORDERS): failed})
+    assert kinds(detect(before, state=state)) == ["table_comment"]
+
+
 def test_the_hour_of_a_table_begins_when_the_run_has_applied_it() -> None:
     late = RecordedDifference(field="table comment", expected="'a table'", actual="'before'")
     begun = LastChange(run="a", at=LATER - timedelta(hours=2))
