@@ -268,16 +268,16 @@ def has_accepted_replacement(record: AnyRecord) -> bool:
 def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedResource | None) -> AnyRecord:
     state_now = observed.of(record.name)
     if state_now is not None and not state_now.exists and (record.name.is_container or record.applied):
-        return record if record.is_begun_drop else _seen(record, is_missing=True)
+        return record if record.is_begun_drop else _seen(record, is_missing=True, lag=record.lag)
     if compared is None:
         is_back = record.status is Status.MISSING and _has_tables(record.name, observed)
-        return _seen(record, lag=()) if is_back else record
+        return _seen(record) if is_back else record
     accepted = still_accepted(compared)
     if accepted != record.accepted:
         record = replace(record, accepted=accepted)
     differences = differences_of(compared)
     if not differences:
-        return _seen(record, lag=())
+        return _seen(record)
     explained = _documented(differences)
     lag = tuple(part for part in compared.lag if part in explained)
     checksum = schema_checksum(state_now.columns) if isinstance(state_now, TableState) else None
@@ -299,7 +299,7 @@ def _seen(
     is_missing: bool = False,
     drift: tuple[RecordedDifference, ...] = (),
     explained: tuple[RecordedDifference, ...] = (),
-    lag: tuple[RecordedDifference, ...] | None = None,
+    lag: tuple[RecordedDifference, ...] = (),
     actual_checksum: str | None = None,
 ) -> AnyRecord:
     """Return a record with what a comparison with the catalog has shown, and nothing of earlier ones."""
@@ -308,7 +308,7 @@ def _seen(
         "is_missing": is_missing,
         "drift": drift,
         "explained": explained,
-        "lag": record.lag if lag is None else lag,
+        "lag": lag,
         "actual_checksum": actual_checksum,
     }
     is_known = all(getattr(record, field) == value for field, value in facts.items())
