@@ -20,7 +20,7 @@ from delta_engine.drift.observation import DriftFacts, Observation, PlannedRever
 from delta_engine.drift.renames import irreversible
 from delta_engine.drift.reporting import drift_report
 from delta_engine.models import Column, PrimaryKey, QualifiedName, Table, resource_key
-from delta_engine.ownership.recorded import Kept, LastChange, RecordedDifference, Status
+from delta_engine.ownership.recorded import Failure, Kept, LastChange, RecordedDifference, Status
 from delta_engine.report.drift_text import drift_text
 from delta_engine.state.audits import Audit
 from delta_engine.state.states import ABSENT, CatalogState, state_of
@@ -168,14 +168,19 @@ def test_ids_are_read_where_the_catalog_has_no_times_unless_the_read_has_shown_t
     assert kinds(detect(other, versions=versions, is_thorough=False)) == ["table_replaced"]
 
 
+LATE = RecordedDifference(field="table comment", expected="'a table'", actual="'before'")
+BEFORE = observed(*MODEL.columns, comment="before")
+
+
+def lagging(change: LastChange | None, **changes: Any) -> DeploymentState:
+    """Return a document of a table of which the catalog did not show the comment after the apply."""
+    unknown = Failure(Status.UNKNOWN)
+    return recorded(failure=unknown, explained=(LATE,), lag=(LATE,), change=change, **changes)
+
+
 def test_what_the_catalog_showed_late_after_our_apply_is_no_drift_and_hides_none() -> None:
-    late = RecordedDifference(field="table comment", expected="'a table'", actual="'before'")
-    resource = applied(MODEL, Status.UNKNOWN)
-    change = LastChange(run="a", at=LATER - timedelta(minutes=59))
-    lagging = replace(resource, explained=(late,), lag=(late,), change=change)
-    state = deployment_state().with_resources({resource_key(ORDERS): lagging})
-    before = observed(*MODEL.columns, comment="before")
-    assert detect(before, state=state) == ()
+    state = lagging(LastChange(run="a", at=LATER - timedelta(minutes=59)))
+    assert detect(BEFORE, state=state) == ()
     dropped = observed(Column("id", "bigint"), comment="before")
     assert kinds(detect(dropped, state=state)) == ["column_dropped"]
     snapshot = CatalogState(tables={ORDERS.key: dropped})
@@ -186,43 +191,25 @@ def test_what_the_catalog_showed_late_after_our_apply_is_no_drift_and_hides_none
 
 @pytest.mark.parametrize("change", [LastChange(run="a", at=LATER - timedelta(hours=1)), None])
 def test_what_the_catalog_still_shows_an_hour_after_our_apply_is_drift(change: LastChange | None) -> None:
-    late = RecordedDifference(field="table comment", expected="'a table'", actual="'before'")
-    lagging = replace(
-        applied(MODEL, Status.UNKNOWN),
-        explained=(late,),
-        lag=(late,),
-        change=change,
-    )
-    state = deployment_state().with_resources({resource_key(ORDERS): lagging})
-    before = observed(*MODEL.columns, comment="before")
-    assert kinds(detect(before, state=state)) == ["table_comment"]
-    current = synchronized(state, CatalogState(tables={ORDERS.key: before}))
+    state = lagging(change)
+    assert kinds(detect(BEFORE, state=state)) == ["table_comment"]
+    current = synchronized(state, CatalogState(tables={ORDERS.key: BEFORE}))
     assert current.resources[resource_key(ORDERS)].status is Status.DRIFTED
-    assert kinds(detect(before, state=current)) == ["table_comment"]
+    assert kinds(detect(BEFORE, state=current)) == ["table_comment"]
 
 
 def test_what_was_late_for_an_hour_stays_drift_after_a_later_failed_run() -> None:
-    late = RecordedDifference(field="table comment", expected="'a table'", actual="'before'")
-    begun = LastChange(run="a", at=NOON)
-    lagging = replace(applied(MODEL, Status.UNKNOWN), explained=(late,), lag=(late,), change=begun)
-    state = deployment_state().with_resources({resource_key(ORDERS): lagging})
-    before = observed(*MODEL.columns, comment="before")
-    current = synchronized(state, CatalogState(tables={ORDERS.key: before}))
-    record = current.resources[resource_key(ORDERS)]
-    failed = replace(record, change=LastChange(run="b", at=LATER))
+    state = lagging(LastChange(run="a", at=NOON))
+    current = synchronized(state, CatalogState(tables={ORDERS.key: BEFORE}))
+    failed = replace(current.resources[resource_key(ORDERS)], change=LastChange(run="b", at=LATER))
     state = state.with_resources({resource_key(ORDERS): failed})
-    assert kinds(detect(before, state=state)) == ["table_comment"]
+    assert kinds(detect(BEFORE, state=state)) == ["table_comment"]
 
 
 def test_the_hour_of_a_table_begins_when_the_run_has_applied_it() -> None:
-    late = RecordedDifference(field="table comment", expected="'a table'", actual="'before'")
     begun = LastChange(run="a", at=LATER - timedelta(hours=2))
-    lagging = replace(applied(MODEL, Status.UNKNOWN), lag=(late,), change=begun)
-    before = observed(*MODEL.columns, comment="before")
     for applied_at, drift in ((NOON, ["table_comment"]), (LATER, [])):
-        record = replace(lagging, deployed_at=applied_at)
-        state = deployment_state().with_resources({resource_key(ORDERS): record})
-        assert kinds(detect(before, state=state)) == drift
+        assert kinds(detect(BEFORE, state=lagging(begun, deployed_at=applied_at))) == drift
 
 
 @pytest.mark.parametrize("status", [Status.UNKNOWN, Status.DEGRADED])
