@@ -68,6 +68,41 @@ FOUND: Final[Mapping[str, Scenario]] = {
         last_changes=(ByHand("a", "no tag"),),
         lags=(Lag("table_tags", 60.0),),
     ),
+    "two runs change a row filter before its view shows the first": Scenario(
+        seed=22116239,
+        stickiness=0.9,
+        handling=DriftHandling.REVERT,
+        parts=(
+            Part(
+                "ann",
+                (
+                    _SYNC,
+                    Command(Verb.SYNC, (Edit("a", "row filter", "mine"),)),
+                    Command(Verb.SYNC, (Edit("a", "row filter", None),), has_consent=True),
+                    Command(Verb.DRIFT),
+                ),
+            ),
+        ),
+        lags=(Lag("row_filters", 10.0),),
+    ),
+    "a forgotten table is adopted while the view of keys lacks its key": Scenario(
+        seed=22042556,
+        stickiness=0.95,
+        handling=DriftHandling.REVERT,
+        parts=(
+            Part("ann", (Command(Verb.DRIFT, has_consent=True),)),
+            Part(
+                "ben",
+                (
+                    Command(Verb.SYNC),
+                    Command(Verb.FORGET, (Edit("b", "key", False),), has_consent=True),
+                    _SYNC,
+                ),
+            ),
+        ),
+        last_changes=(ByHand("a", "key"),),
+        lags=(Lag("table_constraints", 60.0),),
+    ),
     "the second read of a report gets no answer": Scenario(
         seed=7,
         stickiness=0.9,

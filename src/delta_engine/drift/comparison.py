@@ -166,9 +166,13 @@ def may_be_late(resource: ComparedResource, now: datetime) -> bool:
 
 def is_recent(record: AnyRecord, now: datetime) -> bool:
     """Whether a run changed a resource so lately that the catalog may not show it yet."""
-    if record.change is None:
-        return False
-    return now - max(record.change.at, record.deployed_at or record.change.at) < _LONGEST_LAG
+    change = record.change
+    return change is not None and may_lag(max(change.at, record.deployed_at or change.at), now)
+
+
+def may_lag(changed_at: datetime, now: datetime) -> bool:
+    """Whether views of the catalog may not show yet what was changed at a time."""
+    return now - changed_at < _LONGEST_LAG
 
 
 def _with_changes(resource: SomeCompared) -> SomeCompared:

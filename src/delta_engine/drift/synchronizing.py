@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from delta_engine import aspects
 from delta_engine.actions import Align, AlignTable, Create, SecurableChange, TablePlan
@@ -26,7 +26,7 @@ from delta_engine.deployment.definitions import (
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import created, noted, unmanaged_table
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
-from delta_engine.drift.comparison import differences_of, drift_of, is_known, still_accepted
+from delta_engine.drift.comparison import differences_of, drift_of, is_known, may_lag, still_accepted
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.models import (
     Function,
@@ -48,10 +48,12 @@ from delta_engine.ownership.recorded import (
     is_of_table,
 )
 from delta_engine.state.function_states import FunctionState
-from delta_engine.state.states import CatalogState, SecurableState, TableState
+from delta_engine.state.states import CatalogState, SecurableState, TableState, state_of
 
 NOT_SHOWN_YET = "immediately after the apply, the catalog did not show all of it yet"
 """Why an applied table that can be read is not verified."""
+
+_TOLD_AT_ONCE: Final = (DriftKind.ROW_FILTER, DriftKind.COLUMN_MASK)
 
 
 def synchronize(
@@ -122,7 +124,8 @@ def confirmed(
 ) -> Recorded[Table]:
     """Return the record of a table that was just applied, after a second read of the table.
 
-    A difference is lag, not drift: the catalog may show a change late, and removed parts for a while.
+    A difference is lag, not drift: the catalog may show a change late, and removed parts for a while. What the run
+    before applied may still be shown, too, where the catalog had not shown it yet.
 
     Args:
         earlier: the record before the apply.
@@ -135,10 +138,31 @@ def confirmed(
     if unconfirmed and policy.definitions is not Ownership.FULL:
         kept = kept_parts(comparison)
         unconfirmed = tuple(difference for difference in unconfirmed if difference not in kept)
-    if not unconfirmed:
-        return noted(record, model, observed, earlier, ordered=ordered, added=added)
-    lag = _documented(unconfirmed)
-    return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=lag, lag=lag)
+    shown = _documented(unconfirmed)
+    lag = tuple(dict.fromkeys((*shown, *_documented(_not_shown_before(unrecorded, record, earlier)))))
+    if not shown:
+        return replace(noted(record, model, observed, earlier, ordered=ordered, added=added), lag=lag)
+    return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=shown, lag=lag)
+
+
+def _not_shown_before(
+    comparison: Comparison[Table, TableState], record: Recorded[Table], earlier: Recorded[Table] | None
+) -> Iterator[aspects.Difference]:
+    """Yield how a table differs from its model if the catalog shows the run before this one late.
+
+    A table tells of a new filter or mask at once, so that a late view shows it only after it was removed again.
+    """
+    if earlier is None or earlier.declared is None:
+        return
+    late = {part.field for part in earlier.lag}
+    at, before = record.deployed_at, earlier.deployed_at
+    is_soon = at is not None and before is not None and may_lag(before, at)
+    if not (late or is_soon):
+        return
+    for difference in aspects.differences(replace(comparison, observed=state_of(earlier.declared))):
+        is_removed = is_soon and difference.kind in _TOLD_AT_ONCE and difference.change.desired is None
+        if is_removed or difference.change.subject in late:
+            yield difference
 
 
 def confirmed_definition(

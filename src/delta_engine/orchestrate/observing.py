@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from delta_engine.backends.capabilities import Feature
 from delta_engine.deployment.document import DeploymentState, records_of
 from delta_engine.deployment.resources import with_settled_renames
 from delta_engine.drift.absences import with_absences
-from delta_engine.drift.comparison import compared, is_recent, may_be_late
+from delta_engine.drift.comparison import compared, is_recent, may_be_late, may_lag
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
     ComparedResource,
@@ -60,8 +60,8 @@ def observe(
 ) -> Observation:
     """Read what is declared and what is recorded and no longer declared, and compare the records with that.
 
-    What differs from a recent apply is read a second time, directly: views of the catalog may lag. If that read fails,
-    it is unreadable, because the first one may be wrong.
+    What differs from a recent apply, or was created lately and is not recorded, is read a second time, directly: views
+    of the catalog may lag. If that read fails, it is unreadable, because the first one may be wrong.
 
     Args:
         besides: recorded models, to be read and compared like declared ones.
@@ -100,13 +100,14 @@ def observe(
 def _shown_late(
     observation: Observation, declared: Sequence[Securable], retired: Sequence[Securable]
 ) -> list[Securable]:
-    """Return the tables and views that may be as a recent run left them, with recorded names and grants."""
+    """Return the tables and views that views of the catalog may show late, with recorded names and grants."""
     now, records = utc_now(), records_of(observation.loaded)
     suspects = {
         resource.model_key: resource.name
         for resource in observation.compared.values()
         if may_be_late(resource, now)
     }
+    suspects |= _created_lately(observation, of_kind(Table, declared), now)
     unreadable = {refusal.table or refusal.securable for refusal in observation.unreadable}
     for model in (model for model in (*declared, *retired) if labelled(model.qualified_name) in unreadable):
         name = model.qualified_name
@@ -119,6 +120,19 @@ def _shown_late(
     asked = with_recorded_grants((*declared, *retired), records)
     late = ((model, suspects.get(resource_key(model.qualified_name))) for model in asked)
     return [_named_before(model, name) for model, name in late if name is not None]
+
+
+def _created_lately(
+    observation: Observation, tables: Iterable[Table], now: datetime
+) -> Iterator[tuple[str, SecurableName]]:
+    """Yield the keys of new tables that are not recorded yet, with the names under which they exist."""
+    records = records_of(observation.loaded)
+    for table in tables:
+        state = observation.observed.tables.get(table.key, ABSENT)
+        name, created_at = state.former_name or table.qualified_name, state.audit.created_at
+        record = records.get(resource_key(name))
+        if (record is None or record.applied is None) and created_at and may_lag(created_at, now):
+            yield resource_key(table.qualified_name), name
 
 
 def _named_before(model: Securable, name: SecurableName) -> Securable:
@@ -169,7 +183,7 @@ def _without_unanswered(basis: Observation, models: Sequence[Securable], error: 
     observed, retired = basis.observed, by_resource(basis.retired)
     names = [model.qualified_name for model in models if observed.of(model.qualified_name) is not None]
     keys = {*map(resource_key, names)}
-    reason = f"it differs from what a recent run applied, and the second read failed: {error}"
+    reason = f"it was changed lately, so that its views may lag, and the second read failed: {error}"
     refusals = [CatalogReadError(reason, **subject(name), way_out="Run the command again.") for name in names]
     warned = (why for name, why in zip(names, refusals, strict=True) if resource_key(name) in retired)
     tables = {key: state for key, state in observed.tables.items() if f"table.{key}" not in keys}

@@ -262,10 +262,9 @@ class Recorded(Generic[Model_co]):
     @property
     def is_begun_drop(self) -> bool:
         """Whether a run was dropping it, and its end is unknown: a change since the last apply, without a model."""
-        change, at = self.change, self.deployed_at
-        if self.attempts or not self.is_half_done or change is None or change.is_new:
+        if self.attempts or not self.is_half_done or self.change is None or self.change.is_new:
             return False
-        return at is not None and change.at > at
+        return self.deployed_at is not None and not self.is_applied
 
     @property
     def is_begun_change(self) -> bool:
@@ -298,8 +297,13 @@ class Recorded(Generic[Model_co]):
 
     @property
     def is_half_done(self) -> bool:
-        """Whether a run left it unfinished; a change that the catalog showed late is finished."""
-        return bool(self.attempts) or (self.status in HALF_DONE and not self.lag)
+        """Whether a run left it unfinished; an apply that the catalog showed late is finished."""
+        return bool(self.attempts) or (self.status in HALF_DONE and not (self.lag and self.is_applied))
+
+    @property
+    def is_applied(self) -> bool:
+        """Whether no run began to change it since the last apply."""
+        return self.deployed_at is not None and (self.change is None or self.change.at <= self.deployed_at)
 
     @property
     def run(self) -> str | None:

@@ -21,7 +21,14 @@ from delta_engine.deployment.resources import (
 )
 from delta_engine.drift.document_changes import compare_states
 from delta_engine.drift.synchronizing import confirmed
-from delta_engine.models import CheckConstraint, Column, QualifiedName, SchemaName, resource_key
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    QualifiedName,
+    RowFilter,
+    SchemaName,
+    resource_key,
+)
 from delta_engine.ownership.recorded import (
     AnyRecord,
     Failure,
@@ -285,3 +292,37 @@ def test_what_a_revert_removed_and_the_catalog_still_shows_is_lag(policy: Policy
     assert [difference.field for difference in record_now.lag] == lag
     assert record_now.status is (Status.UNKNOWN if lag else Status.HEALTHY)
     assert record_now.column_order == (None if lag else ())  # the model's
+
+
+def test_what_the_run_before_applied_may_still_be_shown_where_it_was_shown_late() -> None:
+    owned = replace(WORKED_MODEL, comment="New", owner="jo")
+    late = RecordedDifference(field="owner", expected="jo", actual="ann")
+    earlier = replace(applied(owned), lag=(late,))
+    back = replace(WORKED_MODEL, owner="ann")
+    for model, lag in ((back, [("owner", "ann", "jo")]), (owned, [])):
+        record_now = confirmed(
+            applied(model), model, created(model), earlier=earlier, ordered=earlier, policy=NO_POLICY
+        )
+        assert [(part.field, part.expected, part.actual) for part in record_now.lag] == lag
+        assert record_now.status is Status.HEALTHY
+
+
+@pytest.mark.parametrize(
+    ("between", "is_removed", "lag"),
+    [
+        (timedelta(minutes=59), True, [("row filter", None, "dev.silver.mine (id)")]),
+        (timedelta(hours=1), True, []),
+        (timedelta(0), False, []),
+    ],
+)
+def test_a_late_view_may_still_show_a_filter_that_was_removed_soon(
+    between: timedelta, is_removed: bool, lag: list[tuple[str, str | None, str | None]]
+) -> None:
+    """The table told of the filter by itself when it was set, so that the view did not look late then."""
+    filtered = replace(WORKED_MODEL, row_filter=RowFilter("dev.silver.mine", ("id",)))
+    model = WORKED_MODEL if is_removed else filtered
+    earlier = replace(applied(filtered), deployed_at=NOON)
+    record = replace(applied(model), deployed_at=NOON + between)
+    record_now = confirmed(record, model, created(model), earlier=earlier, ordered=earlier, policy=NO_POLICY)
+    assert [(part.field, part.expected, part.actual) for part in record_now.lag] == lag
+    assert record_now.status is Status.HEALTHY

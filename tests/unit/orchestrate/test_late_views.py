@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +15,7 @@ from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import records_of
+from delta_engine.deployment.resources import without_resources
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, PrimaryKey, Securable, Table, View
 from delta_engine.orchestrate.backend import databricks_backend
@@ -37,6 +38,7 @@ KEYED = orders(
 )
 VIEW = View("dev", "silver", "recent", "SELECT id FROM dev.silver.orders", comment="Recent orders")
 ADDRESS = "`dev`.`silver`.`orders`"
+FIRST_COMMIT = datetime(2026, 1, 1, 0, 1, tzinfo=timezone.utc)  # the fake catalog's
 DROPS = Policy(removed_tables=Removed.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
 
 
@@ -51,6 +53,10 @@ def runner() -> Faulty:
 def engine(runner: Faulty, tmp_path: Path) -> Orchestrator:
     backend = databricks_backend(runner, parallelism=1)
     return engines.engine_over(backend, deployment_over(tmp_path), parallelism=1, with_histories=True)
+
+
+def is_now(monkeypatch: pytest.MonkeyPatch, at: datetime) -> None:
+    monkeypatch.setattr(context, "datetime", SimpleNamespace(now=lambda _zone: at))
 
 
 def lag(runner: Faulty, view: str, rows: Callable[[Sequence[Row]], Sequence[Row]] = lambda _: ()) -> None:
@@ -103,6 +109,39 @@ def test_a_table_that_is_not_recorded_is_readable(runner: Faulty, engine: Orches
     engine.sync_tables([KEYED])
     lag(runner, *LAGS["the columns"])
     assert drifted(replace(engine, deployment=Deployment.unrecorded()), KEYED) == {}
+
+
+@pytest.mark.parametrize("model", [KEYED, replace(KEYED, table_name="sales", renamed_from=("orders",))])
+def test_a_new_table_that_was_forgotten_is_adopted_as_it_is_itself(
+    model: Table, runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_now(monkeypatch, FIRST_COMMIT + timedelta(minutes=10))
+    engine.sync_tables([KEYED])
+    with open_run(engine, "state rm") as run:
+        run.recorder.save_edited(without_resources(run.recorder.state, ["table.dev.silver.orders"]))
+    lag(runner, "table_constraints")
+    keyless, sent = replace(model, primary_key=None), len(runner.catalog.statements)
+    engine.sync_tables([keyless])
+    runner.changed.clear()
+    assert drifted(engine, keyless) == {}
+    assert not [sql for sql in runner.catalog.statements[sent:] if sql.startswith("CREATE TABLE")]
+
+
+@pytest.mark.parametrize(
+    ("age", "is_read_again"), [(timedelta(minutes=59), True), (timedelta(hours=2), False)]
+)
+def test_an_unrecorded_table_is_read_again_only_if_it_is_new(
+    age: timedelta,
+    is_read_again: bool,
+    runner: Faulty,
+    engine: Orchestrator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine.sync_tables([KEYED])
+    is_now(monkeypatch, FIRST_COMMIT + age)
+    unrecorded = replace(engine, deployment=Deployment.unrecorded())
+    asked = described(statements_of_drift(runner, unrecorded, KEYED))
+    assert len(asked) == (2 if is_read_again else 1)
 
 
 def test_a_view_that_is_not_shown_yet_is_not_deleted(runner: Faulty, engine: Orchestrator) -> None:
@@ -179,14 +218,17 @@ def statements_of_drift(runner: Faulty, engine: Orchestrator, *models: Table) ->
     return [*runner.catalog.questions]
 
 
+def described(statements: Sequence[str]) -> list[str]:
+    return [sql for sql in statements if sql.endswith("AS JSON")]
+
+
 def test_tables_are_read_again_only_if_they_look_changed(runner: Faulty, engine: Orchestrator) -> None:
     others = [orders(name=f"other{number}") for number in range(5)]
     engine.sync_tables([KEYED, *others])
     asked = statements_of_drift(runner, engine, KEYED, *others)
     lag(runner, "table_constraints")
     again = statements_of_drift(runner, engine, KEYED, *others)[len(asked) :]
-    described = [sql for sql in again if sql.endswith("AS JSON")]
-    assert described == ["DESCRIBE TABLE EXTENDED `dev`.`silver`.`orders` AS JSON"]
+    assert described(again) == ["DESCRIBE TABLE EXTENDED `dev`.`silver`.`orders` AS JSON"]
     assert len(again) < 20
 
 
@@ -194,8 +236,7 @@ def test_views_are_believed_when_the_last_run_is_long_over(
     runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.sync_tables([KEYED])
-    later = context.utc_now() + timedelta(hours=2)
-    monkeypatch.setattr(context, "datetime", SimpleNamespace(now=lambda _zone: later))
+    is_now(monkeypatch, context.utc_now() + timedelta(hours=2))
     lag(runner, "table_constraints")
     assert drifted(engine, KEYED) == {"table.dev.silver.orders": ["primary_key"]}
 
