@@ -41,7 +41,7 @@ from delta_engine.models import (
 )
 from delta_engine.models.nested_types import Path, all_differences, lower_path, paths_inside
 from delta_engine.models.types import DataType
-from delta_engine.ownership.recorded import AcceptedDrift, AnyRecord, Recorded
+from delta_engine.ownership.recorded import AcceptedDrift, AnyRecord, Recorded, Status
 from delta_engine.sql.readable_types import readable_data_type
 from delta_engine.state.states import CatalogState, SecurableState, TableState, former_name_of
 from delta_engine.state.view_states import ViewState
@@ -74,7 +74,8 @@ def compared(
     """
     new_names, held = _pending_names(models), as_applied(policy)
     resources = {}
-    for key, record in sorted(records.items()):
+    for key, recorded in sorted(records.items()):
+        record = _without_ended_doubt(recorded, now)
         name = new_names.get(key, record.name)
         present = observed.of(name)
         if record.applied is None or present is None:
@@ -104,6 +105,18 @@ def compared(
             )
         )
     return resources
+
+
+def _without_ended_doubt(record: AnyRecord, now: datetime) -> AnyRecord:
+    """Return a record without the doubt of a run that applied all of a table and has not verified it, after an hour.
+
+    The doubt about functions, policies and views stays: only a second read records the texts that the platform shows.
+    """
+    if not isinstance(record.name, QualifiedName) or record.change is None or is_recent(record, now):
+        return record
+    is_in_doubt = record.status is Status.UNKNOWN and record.is_half_done
+    is_finished = not record.attempts and record.is_applied
+    return replace(record, failure=None, explained=()) if is_in_doubt and is_finished else record
 
 
 def _pending_names(models: Iterable[Securable]) -> dict[str, SecurableName]:

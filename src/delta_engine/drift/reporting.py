@@ -82,10 +82,18 @@ def drift_report(facts: DriftFacts) -> DriftReport:
         policy_notes=tuple(_policy_notes(facts)),
         pending=tuple(_pending_resources(facts, planned)),
         left_alone=tuple(_unmanaged_parts(facts)),
-        unfinished=tuple(key for key, record in sorted(facts.basis.resources.items()) if record.is_half_done),
+        unfinished=tuple(_unfinished(facts)),
         recommendations=tuple(recommendations(facts, existing, schemas, gone, unmanaged, syncs)),
         notes=(*facts.notes, *hidden_notes([*schemas, *gone]), *_notes(facts)),
     )
+
+
+def _unfinished(facts: DriftFacts) -> Iterator[str]:
+    """Yield the keys of what runs left unfinished, without what the comparison no longer doubts."""
+    compared = {key: resource.record for key, resource in facts.basis.compared.items()}
+    for key, record in sorted(facts.basis.resources.items()):
+        if compared.get(key, record).is_half_done:
+            yield key
 
 
 def _notes(facts: DriftFacts) -> Iterator[str]:

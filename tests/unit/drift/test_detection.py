@@ -23,7 +23,7 @@ from delta_engine.models import Column, PrimaryKey, QualifiedName, Table, resour
 from delta_engine.ownership.recorded import Failure, Kept, LastChange, RecordedDifference, Status
 from delta_engine.report.drift_text import drift_text
 from delta_engine.state.audits import Audit
-from delta_engine.state.states import ABSENT, CatalogState, state_of
+from delta_engine.state.states import ABSENT, CatalogState, TableState, state_of
 from delta_engine.state.table_queries import Commit
 from tests.builders.deployment import NOON, applied, deployment_state, records_of
 from tests.builders.detection import (
@@ -217,6 +217,30 @@ def test_what_our_own_run_left_half_done_is_no_drift(status: Status) -> None:
     key = resource_key(ORDERS)
     state = deployment_state().with_resources({key: applied(MODEL, status)})
     assert detect(ABSENT, state=state) == ()
+
+
+def unverified(change: LastChange | None, **changes: Any) -> DeploymentState:
+    """Return a document of a table whose second read after the apply failed."""
+    unknown = Failure(Status.UNKNOWN, "the second read after the apply failed")
+    return recorded(failure=unknown, change=change, **changes)
+
+
+@pytest.mark.parametrize(("present", "drift"), [(BEFORE, ["table_comment"]), (ABSENT, ["table_deleted"])])
+def test_the_doubt_of_an_unverified_apply_ends_after_an_hour(present: TableState, drift: list[str]) -> None:
+    begun = LastChange(run="a", at=NOON)
+    late = RecordedDifference(field="table comment", expected="'a table'", actual="'earlier'")
+    for state in (unverified(begun), unverified(begun, explained=(late,))):
+        assert kinds(detect(present, state=state)) == drift
+        current = synchronized(state, CatalogState(tables={ORDERS.key: present}))
+        assert kinds(detect(present, state=current)) == drift
+    recent = unverified(begun, deployed_at=LATER - timedelta(minutes=59))
+    assert kinds(detect(present, state=recent)) == []
+
+
+@pytest.mark.parametrize("change", [LastChange(run="b", at=NOON + timedelta(minutes=1)), None])
+def test_the_doubt_of_what_no_run_is_known_to_have_finished_stays(change: LastChange | None) -> None:
+    """Such as that of a DROP that got no answer: its run began after the last apply."""
+    assert detect(ABSENT, state=unverified(change)) == ()
 
 
 def test_replacing_an_unmanaged_key_on_a_half_done_table_is_drift() -> None:

@@ -16,10 +16,12 @@ from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import records_of
 from delta_engine.deployment.resources import without_resources
+from delta_engine.drift.drifted_resources import DriftRefusal
 from delta_engine.errors import CatalogReadError, StatementError
 from delta_engine.models import Column, PrimaryKey, Securable, Table, View
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.drift_reports import report_drift
+from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
@@ -194,13 +196,9 @@ def test_what_another_principal_changed_shows_beside_a_view_that_lags(
     assert drifted(engine, KEYED) == {"table.dev.silver.orders": ["column_added"]}
 
 
-def test_a_run_that_was_not_verified_leaves_no_unmanaged_part(
-    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_was_not_verified_leaves_no_unmanaged_part(runner: Faulty, engine: Orchestrator) -> None:
     """The next run sees the key of the table itself, and drops what its model no longer declares."""
-    with monkeypatch.context() as patch:
-        patch.setattr(UnityCatalogReader, "snapshot_directly", refuse)
-        engine.sync_tables([KEYED])
+    sync_unverified(engine, KEYED)
     lag(runner, "table_constraints")
     engine.sync_tables([replace(KEYED, primary_key=None)])
     runner.changed.clear()
@@ -210,6 +208,64 @@ def test_a_run_that_was_not_verified_leaves_no_unmanaged_part(
 
 def refuse(_reader: UnityCatalogReader, _models: Sequence[Securable]) -> CatalogState:
     raise StatementError("throttled", sql="", error_class="REQUEST_LIMIT_EXCEEDED")
+
+
+def let_hours_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_now(monkeypatch, context.utc_now() + timedelta(hours=2))
+
+
+def sync_unverified(engine: Orchestrator, *models: Securable) -> None:
+    """Sync, and get no answer to the second read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(UnityCatalogReader, "snapshot_directly", refuse)
+        engine.sync_tables(models)
+
+
+def statuses(engine: Orchestrator) -> dict[str, str]:
+    loaded = engine.deployment.peek()
+    assert loaded is not None
+    return {record.name.key: record.status.value for record in records_of(loaded.state).values()}
+
+
+def test_drift_of_a_table_that_was_not_verified_is_severe_an_hour_later(
+    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    granted = replace(KEYED, grants={"analysts": ("SELECT",)})
+    sync_unverified(engine, granted)
+    runner.catalog.by_hand(f"REVOKE SELECT ON TABLE {ADDRESS} FROM `analysts`")
+    report = report_drift(engine, [granted])
+    assert ([*report.findings()], report.unfinished) == ([], ("table.dev.silver.orders",))
+    let_hours_pass(monkeypatch)
+    report = report_drift(engine, [granted])
+    assert [finding.kind.value for _, finding in report.findings()] == ["grant"]
+    assert report.unfinished == ()
+    with pytest.raises(DriftRefusal, match="grant SELECT to analysts"):
+        engine.sync_tables([granted])
+    with open_run(engine, "sync") as run:
+        record_statuses(run, [granted])
+    assert statuses(engine)["dev.silver.orders"] == "drifted"
+
+
+def test_a_table_that_was_not_verified_is_healthy_after_the_next_run(
+    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync_unverified(engine, KEYED)
+    let_hours_pass(monkeypatch)
+    assert drifted(engine, KEYED) == {}
+    assert statuses(engine)["dev.silver.orders"] == "unknown"
+    engine.sync_tables([KEYED])
+    assert statuses(engine)["dev.silver.orders"] == "healthy"
+
+
+def test_a_view_that_was_not_verified_stays_in_doubt(
+    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No run has recorded yet in which words the platform shows its query."""
+    sync_unverified(engine, KEYED, VIEW)
+    let_hours_pass(monkeypatch)
+    runner.catalog.by_hand("CREATE OR REPLACE VIEW `dev`.`silver`.`recent` AS SELECT 1 AS id")
+    report = report_drift(engine, [KEYED, VIEW])
+    assert ([*report.findings()], report.unfinished) == ([], ("view.dev.silver.recent",))
 
 
 def statements_of_drift(runner: Faulty, engine: Orchestrator, *models: Table) -> list[str]:
@@ -236,7 +292,7 @@ def test_views_are_believed_when_the_last_run_is_long_over(
     runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.sync_tables([KEYED])
-    is_now(monkeypatch, context.utc_now() + timedelta(hours=2))
+    let_hours_pass(monkeypatch)
     lag(runner, "table_constraints")
     assert drifted(engine, KEYED) == {"table.dev.silver.orders": ["primary_key"]}
 
