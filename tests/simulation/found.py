@@ -110,5 +110,35 @@ FOUND: Final[Mapping[str, Scenario]] = {
         parts=(Part("ann", (_SYNC, Command(Verb.DRIFT, faults=(Fault(4, FaultKind.THROTTLED),)))),),
         lags=(Lag("tables", 600.0),),
     ),
+    "an undo's attempt is forgotten without the table that it renamed": Scenario(
+        seed=22117376,
+        stickiness=0.95,
+        handling=DriftHandling.REFUSE,
+        parts=(
+            Part(
+                "ann",
+                (
+                    Command(
+                        Verb.SYNC,
+                        (Edit("b", "name", "2"),),
+                        has_consent=True,
+                        faults=(Fault(8, FaultKind.SLOW),),
+                    ),
+                    Command(Verb.UNDO, has_consent=True),
+                    _SYNC,
+                    Command(Verb.UNDO, has_consent=True, faults=(Fault(7, FaultKind.LOST_BEFORE),)),
+                ),
+            ),
+            Part(
+                "ben",
+                (
+                    Command(Verb.SYNC, has_consent=True, faults=(Fault(9, FaultKind.FROZEN),)),
+                    Wait(100.0),
+                    Command(Verb.UNDO, has_consent=True, faults=(Fault(10, FaultKind.LOST_AFTER),)),
+                    Command(Verb.FORGET, has_consent=True),
+                ),
+            ),
+        ),
+    ),
 }
 """The scenarios by the faults of the engine that they found."""

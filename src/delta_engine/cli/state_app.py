@@ -151,7 +151,10 @@ def rm(
     ],
     yes: Yes = False,
 ) -> None:
-    """Forget recorded resources. Tables do not change. The next sync records declared resources again."""
+    """Forget recorded resources. Tables do not change. The next sync records declared resources again.
+
+    Both records of a table or view that an unfinished undo was renaming are forgotten together.
+    """
     from delta_engine.cli.state_commands import remove_resources
 
     remove_resources(ctx.obj, resources, yes=yes)

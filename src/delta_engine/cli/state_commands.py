@@ -274,11 +274,14 @@ def remove_resources(context: Context, names: Sequence[str], *, yes: bool) -> No
     """Forget resources."""
     _, deployment = _open(context)
     with deployment.locked("state rm", print_note) as (_lease, recorder):
-        keys = _selected(recorder.state, names)
+        selected = _selected(recorder.state, names)
+        left = without_resources(recorder.state, selected)
+        gone = recorder.state.resources.keys() - left.resources.keys()
+        keys = [*selected, *sorted(gone.difference(selected))]
         for key in keys:
             say(f"- {key}")
         confirm(f"Forget {counted(len(keys), 'resource')}? The tables themselves do not change.", yes=yes)
-        recorder.save_edited(without_resources(recorder.state, keys))
+        recorder.save_edited(left)
     say(f"forgot {counted(len(keys), 'resource')}")
 
 

@@ -411,8 +411,24 @@ ONLY_RENAMABLE: Final = "Only tables and views are recorded under other names."
 
 
 def without_resources(state: DeploymentState, keys: Collection[str]) -> DeploymentState:
-    """Return the document without some resources, which are then unknown to the engine."""
-    return state.with_resources({key: record for key, record in state.resources.items() if key not in keys})
+    """Return the document without some resources, which are then unknown to the engine.
+
+    A table or view that an unfinished undo was renaming has two records, which go together. Without the attempt, the
+    next run would believe the applied record, and create it again under that name.
+    """
+    resources = state.resources
+    pairs = ({record.key, _renamed_by_undo(record, resources)} for record in resources.values())
+    gone = {*keys}.union(*(pair for pair in pairs if None not in pair and not pair.isdisjoint(keys)))
+    return state.with_resources({key: record for key, record in resources.items() if key not in gone})
+
+
+def _renamed_by_undo(record: AnyRecord, records: Mapping[str, AnyRecord]) -> str | None:
+    """Return the key of the applied record of what an unfinished undo was renaming to the name of a record."""
+    change = record.change if record.is_begun_change else None
+    if change is None or change.undoes is None or change.former is None:
+        return None
+    applied = records.get(f"{record.kind}.{change.former.lower()}")
+    return applied.key if applied is not None and applied.run == change.undoes else None
 
 
 def with_new_name(state: DeploymentState, old: SecurableName, new: SecurableName) -> DeploymentState:

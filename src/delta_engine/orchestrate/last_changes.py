@@ -8,7 +8,7 @@ from typing import Any
 
 from delta_engine.actions import Align, AlignTable, Create, Reversal, TablePlan, reversal_of
 from delta_engine.aspects import former_name
-from delta_engine.models import QualifiedName, ViewName, resource_key
+from delta_engine.models import QualifiedName, resource_key
 from delta_engine.ownership.recorded import AnyRecord, LastChange, is_of_table
 from delta_engine.state.table_queries import TableVersionReader
 
@@ -44,7 +44,7 @@ def last_changes(
     before |= {
         key: change.version for key, change in unfinished.items() if change and change.version is not None
     }
-    former = {key: name for align in plan.alignments for key, name in _former_view(align, records)}
+    former = {key: name for align in plan.alignments for key, name in _former_name(align, records)}
     created = {resource_key(change.name) for change in plan.changes if isinstance(change, Create)}
     return {
         key: LastChange(
@@ -69,15 +69,14 @@ def _present_name(align: AlignTable) -> QualifiedName:
     return former if isinstance(former, QualifiedName) else align.table
 
 
-def _former_view(align: Align[Any], records: Mapping[str, AnyRecord]) -> Iterator[tuple[str, str]]:
-    """Yield the key and the name of before of a view that the run, or one that did not finish, renames."""
-    if isinstance(align.name, ViewName):
-        key, former = resource_key(align.name), former_name(align)
-        record = records.get(key)
-        begun = record.change if record is not None and record.is_half_done else None
-        name = str(former) if former is not None else begun.former if begun is not None else None
-        if name is not None:
-            yield key, name
+def _former_name(align: Align[Any], records: Mapping[str, AnyRecord]) -> Iterator[tuple[str, str]]:
+    """Yield the key of a table or view that the run, or one that did not finish, renames, and its name of before."""
+    key, former = resource_key(align.name), former_name(align)
+    record = records.get(key)
+    begun = record.change if record is not None and record.is_half_done else None
+    name = str(former) if former is not None else begun.former if begun is not None else None
+    if name is not None:
+        yield key, name
 
 
 def _unfinished(table: QualifiedName, records: Mapping[str, AnyRecord]) -> LastChange | None:

@@ -65,7 +65,7 @@ class LastChange(OpenStruct, frozen=True, kw_only=True):
         needs_restore: whether the run lost or changed values, so that only RESTORE undoes it.
         version: Delta's version of the table before such a run; None if it is unknown.
         undoes: the run that it undoes; None for a sync or a revert.
-        former: the name from which the run renamed a view; None if it did not. Tables have an id.
+        former: the name from which the run renamed a table or view; None if it did not.
     """
 
     run: str

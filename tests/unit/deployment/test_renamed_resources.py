@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
+import pytest
+
 from delta_engine.actions.policy import NO_POLICY, Policy, Removed
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.codec import decode_state, encode_state
-from delta_engine.deployment.resources import applied_record, with_new_name, with_settled_renames
+from delta_engine.deployment.document import DeploymentState
+from delta_engine.deployment.resources import (
+    applied_record,
+    unfinished,
+    with_new_name,
+    with_settled_renames,
+    without_resources,
+)
 from delta_engine.drift.comparison import compared
 from delta_engine.models import (
     Column,
@@ -19,6 +29,7 @@ from delta_engine.models import (
     ViewName,
     resource_key,
 )
+from delta_engine.ownership.recorded import Kept, LastChange
 from delta_engine.ownership.recorded_models import (
     under_new_names,
     with_models,
@@ -102,3 +113,44 @@ def test_the_record_of_a_renamed_view_has_its_new_name() -> None:
     assert decode_state(encode_state(state), environment="test", where="the document")[0] == state
     assert without_done_renames([INCOME], state.resources) == (replace(INCOME, renamed_from=()),)
     assert without_done_renames([INCOME], VIEWS.resources) == (INCOME,)
+
+
+SALES = QualifiedName("dev", "silver", "sales")
+ITEMS = Table("dev", "silver", "items", [Column("id", "bigint")])
+ITEMS_KEY = resource_key(ITEMS.qualified_name)
+RENAMED_BACK = LastChange(run="undo", at=NOON, undoes="rename", former="dev.silver.Sales")
+
+
+def renamed_by_a_run(change: LastChange) -> DeploymentState:
+    """Return a document after an unfinished change of orders; another run had renamed it and another table."""
+    state = deployment_state(replace(MODEL, table_name="Sales"), ITEMS)
+    renamed = {
+        key: replace(record, change=LastChange(run="rename", at=NOON))
+        for key, record in state.resources.items()
+    }
+    attempt = unfinished(ORDERS, None, attempted=[Kept(MODEL)], earlier=None, change=change)
+    return state.with_resources({**renamed, attempt.key: replace(attempt, change=change)})
+
+
+@pytest.mark.parametrize("key", [resource_key(ORDERS), resource_key(SALES)])
+def test_the_records_of_what_an_undo_was_renaming_are_forgotten_together(key: str) -> None:
+    state = renamed_by_a_run(RENAMED_BACK)
+    assert len(state.resources) == 3
+    assert [*without_resources(state, [key]).resources] == [ITEMS_KEY]
+    assert [*without_resources(state, [ITEMS_KEY]).resources] == [resource_key(SALES), resource_key(ORDERS)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        msgspec.structs.replace(RENAMED_BACK, undoes=None),
+        msgspec.structs.replace(RENAMED_BACK, undoes="another run"),
+        msgspec.structs.replace(RENAMED_BACK, former=None),
+        msgspec.structs.replace(RENAMED_BACK, former="dev.silver.gone"),
+    ],
+)
+def test_other_unfinished_changes_are_forgotten_alone(change: LastChange) -> None:
+    state = renamed_by_a_run(change)
+    left = without_resources(state, [resource_key(ORDERS)])
+    assert [*left.resources] == [resource_key(SALES), ITEMS_KEY]
+    assert resource_key(ORDERS) in without_resources(state, [resource_key(SALES)]).resources

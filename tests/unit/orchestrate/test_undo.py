@@ -249,6 +249,25 @@ def test_a_sync_that_is_killed_behind_a_killed_undo_is_no_drift(project: Catalog
     require_nothing_to_do(project)
 
 
+@pytest.mark.parametrize("keys", [(f"table.{KEY}", f"table.{SALES}"), (f"table.{SALES}", f"table.{KEY}")])
+@pytest.mark.parametrize("is_done", [True, False])
+def test_both_records_of_what_a_killed_undo_was_renaming_are_forgotten(
+    project: CatalogProject, keys: tuple[str, str], is_done: bool
+) -> None:
+    parts = f"name: parts, columns: [{ID}]"
+    project.declare(SMALL, parts)
+    project.sync()
+    project.declare(RENAMED, parts.replace("parts,", "sold_parts, renamed_from: parts,"))
+    project.sync()
+    project.kill("undo --yes", GIVES_BACK, is_done=is_done)
+    removed = project.run(f"state rm {keys[0]} --yes")
+    assert removed.stdout == f"- {keys[0]}\n- {keys[1]}\nforgot 2 resources\n"
+    assert (RENAMES in ran(project, "sync --yes")) == is_done
+    assert sorted(project.catalog.tables) == [SALES, "dev.silver.sold_parts"]
+    assert record(project, f"table.{SALES}")["status"] == "healthy"
+    require_nothing_to_do(project)
+
+
 def test_what_others_change_behind_a_killed_undo_of_a_rename_is_drift(project: CatalogProject) -> None:
     renamed_and_killed(project, (RICH, RICH_RENAMED))
     project.by_hand(

@@ -807,6 +807,22 @@ def test_a_killed_undo_of_a_renamed_view_is_no_drift_and_is_continued(
     require_nothing_to_do(project)
 
 
+@pytest.mark.parametrize("is_done", [True, False])
+def test_both_records_of_a_view_that_a_killed_undo_was_renaming_are_forgotten(
+    project: CatalogProject, is_done: bool
+) -> None:
+    project.sync()
+    declare(project, RENAMED_VIEW)
+    project.sync()
+    project.kill("undo --yes", RENAMES_BACK, is_done=is_done)
+    removed = project.run("state rm view.dev.gold.income --yes")
+    assert removed.stdout == f"- view.dev.gold.income\n- view.{VIEW}\nforgot 2 resources\n"
+    project.sync()
+    assert sorted(project.catalog.user_views) == ["dev.gold.income", READER]
+    assert project.catalog.user_views["dev.gold.income"].grants == {"analysts": ("SELECT",)}
+    require_nothing_to_do(project)
+
+
 def test_the_undo_of_an_older_engine_s_rename_says_how_to_rename_back(project: CatalogProject) -> None:
     project.sync()
     declare(project, RENAMED_VIEW)
