@@ -103,6 +103,24 @@ FOUND: Final[Mapping[str, Scenario]] = {
         last_changes=(ByHand("a", "key"),),
         lags=(Lag("table_constraints", 60.0),),
     ),
+    "a report believes the view of keys of a table that was adopted anew": Scenario(
+        seed=30113650,
+        stickiness=0.5,
+        handling=DriftHandling.REVERT,
+        parts=(
+            Part(
+                "ann",
+                (
+                    Command(Verb.SYNC),
+                    Command(Verb.FORGET, has_consent=True),
+                    _SYNC,
+                    Command(Verb.DRIFT),
+                ),
+            ),
+            Part("ida", (Command(Verb.IMPORT),)),
+        ),
+        lags=(Lag("table_constraints", 60.0),),
+    ),
     "the second read of a report gets no answer": Scenario(
         seed=7,
         stickiness=0.9,

@@ -115,7 +115,7 @@ def _without_ended_doubt(record: AnyRecord, now: datetime) -> AnyRecord:
     if not isinstance(record.name, QualifiedName) or record.change is None or is_recent(record, now):
         return record
     is_in_doubt = record.status is Status.UNKNOWN and record.is_half_done
-    is_finished = not record.attempts and record.is_applied
+    is_finished = not record.attempts and record.is_change_applied
     return replace(record, failure=None, explained=()) if is_in_doubt and is_finished else record
 
 
@@ -178,9 +178,10 @@ def may_be_late(resource: ComparedResource, now: datetime) -> bool:
 
 
 def is_recent(record: AnyRecord, now: datetime) -> bool:
-    """Whether a run changed a resource so lately that the catalog may not show it yet."""
+    """Whether a resource was created, or changed by a run, so lately that the catalog may not show it yet."""
     change = record.change
-    return change is not None and may_lag(max(change.at, record.deployed_at or change.at), now)
+    applied_at = max(change.at, record.deployed_at or change.at) if change is not None else None
+    return any(at is not None and may_lag(at, now) for at in (record.created_at, applied_at))
 
 
 def may_lag(changed_at: datetime, now: datetime) -> bool:

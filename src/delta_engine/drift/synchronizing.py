@@ -53,7 +53,7 @@ from delta_engine.state.states import CatalogState, SecurableState, TableState, 
 NOT_SHOWN_YET = "immediately after the apply, the catalog did not show all of it yet"
 """Why an applied table that can be read is not verified."""
 
-_TOLD_AT_ONCE: Final = (DriftKind.ROW_FILTER, DriftKind.COLUMN_MASK)
+_HIDING: Final = (DriftKind.ROW_FILTER, DriftKind.COLUMN_MASK)
 
 
 def synchronize(
@@ -124,8 +124,8 @@ def confirmed(
 ) -> Recorded[Table]:
     """Return the record of a table that was just applied, after a second read of the table.
 
-    A difference is lag, not drift: the catalog may show a change late, and removed parts for a while. What the run
-    before applied may still be shown, too, where the catalog had not shown it yet.
+    A difference is lag, not drift: the catalog may show a change late, and removed parts for a while. The catalog may
+    also have yet to show what the run before applied.
 
     Args:
         earlier: the record before the apply.
@@ -139,29 +139,42 @@ def confirmed(
         kept = kept_parts(comparison)
         unconfirmed = tuple(difference for difference in unconfirmed if difference not in kept)
     shown = _documented(unconfirmed)
-    lag = tuple(dict.fromkeys((*shown, *_documented(_not_shown_before(unrecorded, record, earlier)))))
+    to_come = _still_to_come(record, model, earlier, shown, as_applied(policy))
+    lag = tuple(dict.fromkeys((*shown, *_documented(to_come))))
     if not shown:
         return replace(noted(record, model, observed, earlier, ordered=ordered, added=added), lag=lag)
     return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=shown, lag=lag)
 
 
-def _not_shown_before(
-    comparison: Comparison[Table, TableState], record: Recorded[Table], earlier: Recorded[Table] | None
+def _still_to_come(
+    record: Recorded[Table],
+    model: Table,
+    earlier: Recorded[Table] | None,
+    shown: Collection[RecordedDifference],
+    policy: Policy,
 ) -> Iterator[aspects.Difference]:
-    """Yield how a table differs from its model if the catalog shows the run before this one late.
+    """Yield how a table will differ from its model for a while, once the catalog shows what the run before applied.
 
-    A table tells of a new filter or mask at once, so that a late view shows it only after it was removed again.
+    That is what the catalog showed late then, unless it shows it as it is now, which another value was before. And it
+    is a removed filter or mask: the table told of it at once, so that nothing looked late.
+
+    Args:
+        record: after the apply.
+        shown: how the catalog differs now.
     """
     if earlier is None or earlier.declared is None:
         return
-    late = {part.field for part in earlier.lag}
+    differing, late = {part.field for part in shown}, {part.field: part.actual for part in earlier.lag}
     at, before = record.deployed_at, earlier.deployed_at
     is_soon = at is not None and before is not None and may_lag(before, at)
-    if not (late or is_soon):
+    hides = bool(earlier.declared.row_filter or any(column.mask for column in earlier.declared.columns))
+    if not late and not (is_soon and hides):
         return
-    for difference in aspects.differences(replace(comparison, observed=state_of(earlier.declared))):
-        is_removed = is_soon and difference.kind in _TOLD_AT_ONCE and difference.change.desired is None
-        if is_removed or difference.change.subject in late:
+    comparison = Comparison.of(model, state_of(earlier.declared), policy=policy)
+    for difference in aspects.differences(comparison):
+        field, desired = difference.change.subject, difference.change.desired
+        was_late = field in late and (field in differing or late[field] == desired)
+        if was_late or (is_soon and difference.kind in _HIDING and desired is None):
             yield difference
 
 
@@ -300,7 +313,8 @@ def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedR
     if accepted != record.accepted:
         record = replace(record, accepted=accepted)
     differences = differences_of(compared)
-    if not differences:
+    is_kept = record.is_begun_drop and not drift_of(compared)  # the DROP was not done
+    if is_kept or not differences:
         return _seen(record)
     explained = _documented(differences)
     lag = tuple(part for part in compared.lag if part in explained)

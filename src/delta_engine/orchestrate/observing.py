@@ -56,15 +56,18 @@ def observe(
     *,
     is_partial: bool,
     besides: Sequence[Securable] = (),
+    adopts: bool = False,
     tolerates_unreadable: bool = False,
 ) -> Observation:
     """Read what is declared and what is recorded and no longer declared, and compare the records with that.
 
-    What differs from a recent apply, or was created lately and is not recorded, is read a second time, directly: views
-    of the catalog may lag. If that read fails, it is unreadable, because the first one may be wrong.
+    What differs from a recent apply is read a second time, directly: views of the catalog may lag. If that read fails,
+    it is unreadable, because the first one may be wrong.
 
     Args:
         besides: recorded models, to be read and compared like declared ones.
+        adopts: whether the run records tables that no record has: those that were created lately are read a second
+            time, too.
         tolerates_unreadable: whether an unreadable declared table is left out of the snapshot, not raised.
 
     Raises:
@@ -90,7 +93,7 @@ def observe(
     basis = replace(basis, models=models, observed=observed, loaded=state, is_partial=is_partial)
     declared, policy = (*models, *besides), environment.planner.policy
     observation = _compared(basis, declared, policy)
-    late = _shown_late(observation, declared, retired)
+    late = _shown_late(observation, declared, retired, adopts=adopts)
     if not late:
         return observation
     basis = _read_directly(environment, basis, late, tolerates_unreadable=tolerates_unreadable)
@@ -98,16 +101,17 @@ def observe(
 
 
 def _shown_late(
-    observation: Observation, declared: Sequence[Securable], retired: Sequence[Securable]
+    observation: Observation, declared: Sequence[Securable], retired: Sequence[Securable], *, adopts: bool
 ) -> list[Securable]:
-    """Return the tables and views that views of the catalog may show late, with recorded names and grants."""
+    """Return the tables and views that the catalog may show late, with recorded names and grants."""
     now, records = utc_now(), records_of(observation.loaded)
     suspects = {
         resource.model_key: resource.name
         for resource in observation.compared.values()
         if may_be_late(resource, now)
     }
-    suspects |= _created_lately(observation, of_kind(Table, declared), now)
+    if adopts:
+        suspects |= _created_lately(observation, of_kind(Table, declared), now)
     unreadable = {refusal.table or refusal.securable for refusal in observation.unreadable}
     for model in (model for model in (*declared, *retired) if labelled(model.qualified_name) in unreadable):
         name = model.qualified_name
@@ -132,7 +136,8 @@ def _created_lately(
         name, created_at = state.former_name or table.qualified_name, state.audit.created_at
         record = records.get(resource_key(name))
         if (record is None or record.applied is None) and created_at and may_lag(created_at, now):
-            yield resource_key(table.qualified_name), name
+            recorded = (former for former in former_names(table) if resource_key(former) in records)
+            yield resource_key(table.qualified_name), next(recorded, name)
 
 
 def _named_before(model: Securable, name: SecurableName) -> Securable:
@@ -183,7 +188,7 @@ def _without_unanswered(basis: Observation, models: Sequence[Securable], error: 
     observed, retired = basis.observed, by_resource(basis.retired)
     names = [model.qualified_name for model in models if observed.of(model.qualified_name) is not None]
     keys = {*map(resource_key, names)}
-    reason = f"it was changed lately, so that its views may lag, and the second read failed: {error}"
+    reason = f"the catalog may show its latest change late, and the second read failed: {error}"
     refusals = [CatalogReadError(reason, **subject(name), way_out="Run the command again.") for name in names]
     warned = (why for name, why in zip(names, refusals, strict=True) if resource_key(name) in retired)
     tables = {key: state for key, state in observed.tables.items() if f"table.{key}" not in keys}
@@ -337,7 +342,12 @@ def with_statuses(basis: Observation) -> Observation:
 
 
 def observe_locked(
-    run: OpenRun, models: Sequence[Securable], *, is_partial: bool, tolerates_unreadable: bool = False
+    run: OpenRun,
+    models: Sequence[Securable],
+    *,
+    is_partial: bool,
+    adopts: bool = False,
+    tolerates_unreadable: bool = False,
 ) -> Observation:
     """Observe, and record the statuses that are found; arguments as of `observe`."""
     basis = with_statuses(
@@ -346,6 +356,7 @@ def observe_locked(
             models,
             run.loaded,
             is_partial=is_partial,
+            adopts=adopts,
             tolerates_unreadable=tolerates_unreadable,
         )
     )

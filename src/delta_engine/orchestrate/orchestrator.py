@@ -212,7 +212,7 @@ def _recorded_plan(run: OpenRun, planned: PlannedRun) -> PlannedRun:
 
 
 def _drafted_sync(run: OpenRun, models: Sequence[Securable], *, is_partial: bool) -> PlannedRun:
-    basis = observe_locked(run, models, is_partial=is_partial)
+    basis = observe_locked(run, models, is_partial=is_partial, adopts=True)
     draft = draft_sync(run.environment, basis)
     if not is_partial:
         _forget_deleted(run, basis)

@@ -264,7 +264,7 @@ class Recorded(Generic[Model_co]):
         """Whether a run was dropping it, and its end is unknown: a change since the last apply, without a model."""
         if self.attempts or not self.is_half_done or self.change is None or self.change.is_new:
             return False
-        return self.deployed_at is not None and not self.is_applied
+        return self.deployed_at is not None and not self.is_change_applied
 
     @property
     def is_begun_change(self) -> bool:
@@ -298,11 +298,11 @@ class Recorded(Generic[Model_co]):
     @property
     def is_half_done(self) -> bool:
         """Whether a run left it unfinished; an apply that the catalog showed late is finished."""
-        return bool(self.attempts) or (self.status in HALF_DONE and not (self.lag and self.is_applied))
+        return bool(self.attempts) or (self.status in HALF_DONE and not (self.lag and self.is_change_applied))
 
     @property
-    def is_applied(self) -> bool:
-        """Whether no run began to change it since the last apply."""
+    def is_change_applied(self) -> bool:
+        """Whether its last change was applied: no run has begun another one since."""
         return self.deployed_at is not None and (self.change is None or self.change.at <= self.deployed_at)
 
     @property

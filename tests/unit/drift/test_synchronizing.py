@@ -298,13 +298,17 @@ def test_what_the_run_before_applied_may_still_be_shown_where_it_was_shown_late(
     owned = replace(WORKED_MODEL, comment="New", owner="jo")
     late = RecordedDifference(field="owner", expected="jo", actual="ann")
     earlier = replace(applied(owned), lag=(late,))
-    back = replace(WORKED_MODEL, owner="ann")
-    for model, lag in ((back, [("owner", "ann", "jo")]), (owned, [])):
+    back, third = replace(WORKED_MODEL, owner="ann"), replace(WORKED_MODEL, owner="eve")
+    for model, lag in ((back, [("owner", "ann", "jo")]), (owned, []), (third, [])):
         record_now = confirmed(
             applied(model), model, created(model), earlier=earlier, ordered=earlier, policy=NO_POLICY
         )
         assert [(part.field, part.expected, part.actual) for part in record_now.lag] == lag
         assert record_now.status is Status.HEALTHY
+    record_now = confirmed(
+        applied(third), third, created(back), earlier=earlier, ordered=earlier, policy=NO_POLICY
+    )
+    assert [(part.field, part.actual) for part in record_now.lag] == [("owner", "ann"), ("owner", "jo")]
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.document import records_of
 from delta_engine.deployment.resources import without_resources
 from delta_engine.drift.drifted_resources import DriftRefusal
-from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import Column, PrimaryKey, Securable, Table, View
+from delta_engine.errors import CatalogReadError, InvalidModelError, StatementError
+from delta_engine.models import Column, ColumnMask, PrimaryKey, RowFilter, Securable, Table, View
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.observing import record_statuses
@@ -41,6 +41,7 @@ KEYED = orders(
 VIEW = View("dev", "silver", "recent", "SELECT id FROM dev.silver.orders", comment="Recent orders")
 ADDRESS = "`dev`.`silver`.`orders`"
 FIRST_COMMIT = datetime(2026, 1, 1, 0, 1, tzinfo=timezone.utc)  # the fake catalog's
+HIDING = (DestructiveKind.DROP_ROW_FILTER, DestructiveKind.DROP_COLUMN_MASK)
 DROPS = Policy(removed_tables=Removed.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
 
 
@@ -132,7 +133,7 @@ def test_a_new_table_that_was_forgotten_is_adopted_as_it_is_itself(
 @pytest.mark.parametrize(
     ("age", "is_read_again"), [(timedelta(minutes=59), True), (timedelta(hours=2), False)]
 )
-def test_an_unrecorded_table_is_read_again_only_if_it_is_new(
+def test_an_unrecorded_table_is_read_again_only_if_it_is_new_and_a_sync_adopts_it(
     age: timedelta,
     is_read_again: bool,
     runner: Faulty,
@@ -142,8 +143,10 @@ def test_an_unrecorded_table_is_read_again_only_if_it_is_new(
     engine.sync_tables([KEYED])
     is_now(monkeypatch, FIRST_COMMIT + age)
     unrecorded = replace(engine, deployment=Deployment.unrecorded())
-    asked = described(statements_of_drift(runner, unrecorded, KEYED))
-    assert len(asked) == (2 if is_read_again else 1)
+    assert len(described(statements_of_drift(runner, unrecorded, KEYED))) == 1
+    runner.catalog.questions.clear()
+    unrecorded.sync_tables([KEYED])
+    assert len(described(runner.catalog.questions)) == (2 if is_read_again else 1)
 
 
 def test_a_view_that_is_not_shown_yet_is_not_deleted(runner: Faulty, engine: Orchestrator) -> None:
@@ -401,3 +404,54 @@ def test_a_table_is_found_under_its_old_name_when_its_new_name_was_taken_until_j
     lag(runner, "tables", dropped_behind)
     renamed = replace(KEYED, table_name="sales", renamed_from=("orders",))
     assert drifted(engine, renamed) == {}
+
+
+def test_a_table_keeps_its_old_name_if_a_new_table_of_its_new_name_is_dropped_between_two_reads(
+    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_now(monkeypatch, FIRST_COMMIT + timedelta(minutes=10))
+    engine.sync_tables([KEYED])
+    runner.catalog.by_hand("CREATE TABLE `dev`.`silver`.`sales` (`id` bigint NOT NULL) USING DELTA")
+    read = UnityCatalogReader.snapshot_directly
+
+    def dropped_before(reader: UnityCatalogReader, models: Sequence[Securable]) -> CatalogState:
+        if "dev.silver.sales" in runner.catalog.tables:
+            runner.catalog.by_hand("DROP TABLE `dev`.`silver`.`sales`")
+        return read(reader, models)
+
+    monkeypatch.setattr(UnityCatalogReader, "snapshot_directly", dropped_before)
+    with pytest.raises(InvalidModelError, match="both tables exist"):
+        engine.sync_tables([replace(KEYED, table_name="sales", renamed_from=("orders",))])
+    assert "dev.silver.orders" in runner.catalog.tables
+
+
+@pytest.mark.parametrize("what", ["row filter", "mask"])
+def test_a_filter_or_mask_that_was_removed_soon_is_no_drift_when_its_view_shows_it(
+    what: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    """The table told of it at once when it was set, and its view shows it later."""
+    (column,) = KEYED.columns
+    function = "dev.silver.hidden"
+    runner.catalog.by_hand(f"CREATE FUNCTION {function}(id BIGINT) RETURNS BOOLEAN RETURN true")
+    hidden = {
+        "row filter": replace(KEYED, row_filter=RowFilter(function, ("id",))),
+        "mask": replace(KEYED, columns=(replace(column, mask=ColumnMask(function)),)),
+    }
+    engine.sync_tables([hidden[what]])
+    view = "row_filters" if what == "row filter" else "column_masks"
+    shown: list[Row] = []
+
+    def noted(rows: Sequence[Row]) -> Sequence[Row]:
+        shown.extend(rows)
+        return rows
+
+    lag(runner, view, noted)
+    drifted(engine, hidden[what])
+    lag(runner, view)
+    allowed = Policy(allow=tuple(map(Allowance, HIDING)))
+    free = replace(engine, planner=TablePlanner(allowed), validator=PlanValidator(allowed))
+    free.sync_tables([KEYED])
+    lag(runner, view, lambda _: shown)
+    assert shown
+    assert drifted(engine, KEYED) == {}
+    engine.sync_tables([KEYED])

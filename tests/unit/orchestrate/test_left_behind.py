@@ -146,28 +146,46 @@ def test_another_principal_s_thing_of_the_same_name_is_unmanaged(
     assert name.split()[-1] in str(unmanaged(project))
 
 
-@pytest.mark.parametrize("command", ["sync --yes --allow drop_table", "undo --yes --allow drop_table"])
-def test_a_dropped_table_whose_tags_were_shown_late_is_not_reported_as_deleted(
-    project: CatalogProject, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
+@pytest.fixture
+def project_with_late_tags(project: CatalogProject, monkeypatch: pytest.MonkeyPatch) -> CatalogProject:
+    """Return a project with a table whose tags the view does not show yet."""
     run = project.catalog.run
     with monkeypatch.context() as patched:
         patched.setattr(
-            project.catalog,
-            "run",
-            lambda sql: [] if "information_schema.table_tags" in sql else run(sql),
+            project.catalog, "run", lambda sql: [] if "information_schema.table_tags" in sql else run(sql)
         )
         declare(project, "", "", OTHERS + TABLE)
         project.sync()
     recorded = json.loads(project.run("state show table.dev.silver.customers").stdout)
     assert recorded["metadata"]["lag"]
+    project.configure(DROPS)
+    return project
+
+
+@pytest.mark.parametrize("command", ["sync --yes --allow drop_table", "undo --yes --allow drop_table"])
+def test_a_dropped_table_whose_tags_were_shown_late_is_not_reported_as_deleted(
+    project_with_late_tags: CatalogProject, command: str
+) -> None:
+    project = project_with_late_tags
     if command.startswith("sync"):
         declare(project, "", "")
-    project.configure(DROPS)
     project.kill(command, "DROP TABLE", is_done=True)
     declare(project, "", "", OTHERS + TABLE)
     assert project.drift() == {}
     project.sync()
+
+
+def test_a_deletion_is_reported_after_a_run_saw_that_a_drop_was_not_done(
+    project_with_late_tags: CatalogProject,
+) -> None:
+    project = project_with_late_tags
+    declare(project, "", "")
+    project.kill("sync --yes --allow drop_table", "DROP TABLE")
+    project.configure("removed_tables: keep")
+    project.sync()
+    project.by_hand(OTHER_THINGS["DROP TABLE"][0])
+    declare(project, "", "", OTHERS + TABLE)
+    assert project.drift() == {"table.dev.silver.customers": [("table_deleted", "table")]}
 
 
 def test_another_principal_s_table_of_the_same_name_is_recorded_as_unmanaged(project: CatalogProject) -> None:
