@@ -416,10 +416,12 @@ def without_resources(state: DeploymentState, keys: Collection[str]) -> Deployme
     A table or view that an unfinished undo was renaming has two records, which go together. Without the attempt, the
     next run would believe the applied record, and create it again under that name.
     """
-    resources = state.resources
-    pairs = ({record.key, _renamed_by_undo(record, resources)} for record in resources.values())
-    gone = {*keys}.union(*(pair for pair in pairs if None not in pair and not pair.isdisjoint(keys)))
-    return state.with_resources({key: record for key, record in resources.items() if key not in gone})
+    gone = {*keys}
+    for record in state.resources.values():
+        applied = _renamed_by_undo(record, state.resources)
+        if applied is not None and not gone.isdisjoint((record.key, applied)):
+            gone |= {record.key, applied}
+    return state.with_resources({key: record for key, record in state.resources.items() if key not in gone})
 
 
 def _renamed_by_undo(record: AnyRecord, records: Mapping[str, AnyRecord]) -> str | None:
@@ -428,7 +430,9 @@ def _renamed_by_undo(record: AnyRecord, records: Mapping[str, AnyRecord]) -> str
     if change is None or change.undoes is None or change.former is None:
         return None
     applied = records.get(f"{record.kind}.{change.former.lower()}")
-    return applied.key if applied is not None and applied.run == change.undoes else None
+    if applied is None or applied.applied is None or applied.deployed_at is None:
+        return None
+    return applied.key if applied.deployed_at <= change.at else None  # a later apply ends the undo
 
 
 def with_new_name(state: DeploymentState, old: SecurableName, new: SecurableName) -> DeploymentState:

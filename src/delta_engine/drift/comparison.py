@@ -114,9 +114,10 @@ def _without_ended_doubt(record: AnyRecord, now: datetime) -> AnyRecord:
     """
     if not isinstance(record.name, QualifiedName) or record.change is None or is_recent(record, now):
         return record
-    is_in_doubt = record.status is Status.UNKNOWN and record.is_half_done
-    is_finished = not record.attempts and record.is_change_applied
-    return replace(record, failure=None, explained=()) if is_in_doubt and is_finished else record
+    is_finished = record.is_change_applied and not record.attempts
+    if record.status is not Status.UNKNOWN or record.lag or not is_finished:
+        return record
+    return replace(record, failure=None, explained=())
 
 
 def _pending_names(models: Iterable[Securable]) -> dict[str, SecurableName]:
@@ -179,9 +180,10 @@ def may_be_late(resource: ComparedResource, now: datetime) -> bool:
 
 def is_recent(record: AnyRecord, now: datetime) -> bool:
     """Whether a resource was created, or changed by a run, so lately that the catalog may not show it yet."""
+    if record.created_at is not None and may_lag(record.created_at, now):
+        return True
     change = record.change
-    applied_at = max(change.at, record.deployed_at or change.at) if change is not None else None
-    return any(at is not None and may_lag(at, now) for at in (record.created_at, applied_at))
+    return change is not None and may_lag(max(change.at, record.deployed_at or change.at), now)
 
 
 def may_lag(changed_at: datetime, now: datetime) -> bool:

@@ -455,3 +455,26 @@ def test_a_filter_or_mask_that_was_removed_soon_is_no_drift_when_its_view_shows_
     assert shown
     assert drifted(engine, KEYED) == {}
     engine.sync_tables([KEYED])
+
+
+def with_current_statuses(engine: Orchestrator, models: Sequence[Securable]) -> None:
+    with open_run(engine, "state sync") as run:
+        record_statuses(run, models)
+
+
+@pytest.mark.parametrize("between", [with_current_statuses, Orchestrator.sync_tables])
+def test_a_value_between_two_others_is_no_drift_while_its_view_lags(
+    between: Callable[..., object], runner: Faulty, engine: Orchestrator
+) -> None:
+    one, two = replace(KEYED, tags={"team": "one"}), replace(KEYED, tags={"team": "two"})
+    lag(runner, "table_tags")
+    engine.sync_tables([one])
+    engine.sync_tables([two])
+    between(engine, [two])
+    lag(runner, "table_tags", lambda rows: [{**row, "tag_value": "one"} for row in rows])
+    assert drifted(engine, two) == {}
+    runner.changed.clear()
+    assert drifted(engine, two) == {}
+    engine.sync_tables([two])
+    runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} SET TAGS ('team' = 'one')")
+    assert drifted(engine, two) == {"table.dev.silver.orders": ["table_tag"]}

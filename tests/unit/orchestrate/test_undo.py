@@ -268,6 +268,17 @@ def test_both_records_of_what_a_killed_undo_was_renaming_are_forgotten(
     require_nothing_to_do(project)
 
 
+def test_both_records_are_forgotten_behind_a_sync_that_is_killed_behind_a_killed_undo(
+    project: CatalogProject,
+) -> None:
+    renamed_and_killed(project, (RICH, RICH_RENAMED))
+    project.kill("sync --yes", RENAMES)
+    assert project.run(f"state rm table.{KEY} --yes").stdout.endswith("forgot 2 resources\n")
+    project.sync()
+    assert [*project.catalog.tables] == [SALES]
+    require_nothing_to_do(project)
+
+
 def test_what_others_change_behind_a_killed_undo_of_a_rename_is_drift(project: CatalogProject) -> None:
     renamed_and_killed(project, (RICH, RICH_RENAMED))
     project.by_hand(
