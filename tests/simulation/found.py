@@ -121,6 +121,28 @@ FOUND: Final[Mapping[str, Scenario]] = {
         ),
         lags=(Lag("table_constraints", 60.0),),
     ),
+    "a table is dropped by an undo while its model gives it another name": Scenario(
+        seed=31042734,
+        stickiness=0.9,
+        handling=DriftHandling.REFUSE,
+        parts=(
+            Part(
+                "ann",
+                (
+                    Command(Verb.SYNC),
+                    Command(
+                        Verb.UNDO,
+                        (Edit("a", "name", "2"),),
+                        has_consent=True,
+                        faults=(Fault(24, FaultKind.REFUSED),),
+                    ),
+                    Command(Verb.COMPARE),
+                    Command(Verb.DRIFT),
+                ),
+            ),
+        ),
+        is_on_databricks=True,
+    ),
     "the second read of a report gets no answer": Scenario(
         seed=7,
         stickiness=0.9,

@@ -430,9 +430,10 @@ def _renamed_by_undo(record: AnyRecord, records: Mapping[str, AnyRecord]) -> str
     if change is None or change.undoes is None or change.former is None:
         return None
     applied = records.get(f"{record.kind}.{change.former.lower()}")
-    if applied is None or applied.applied is None or applied.deployed_at is None:
+    if applied is None or applied.applied is None:
         return None
-    return applied.key if applied.deployed_at <= change.at else None  # a later apply ends the undo
+    is_ended = applied.deployed_at is None or applied.deployed_at > change.at  # by a later apply
+    return applied.key if applied.run == change.undoes or not is_ended else None
 
 
 def with_new_name(state: DeploymentState, old: SecurableName, new: SecurableName) -> DeploymentState:

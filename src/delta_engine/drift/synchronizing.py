@@ -54,7 +54,7 @@ NOT_SHOWN_YET = "immediately after the apply, the catalog did not show all of it
 """Why an applied table that can be read is not verified."""
 
 _HIDING: Final = (DriftKind.ROW_FILTER, DriftKind.COLUMN_MASK)
-"""What a table tells of itself as soon as it is set, and a view still shows when it is removed."""
+"""What a table tells of itself as soon as it is set, before its view shows it."""
 
 
 def synchronize(
@@ -141,7 +141,7 @@ def confirmed(
         unconfirmed = tuple(difference for difference in unconfirmed if difference not in kept)
     shown = _documented(unconfirmed)
     to_come = _still_to_come(record, model, earlier, shown, as_applied(policy))
-    lag = tuple(dict.fromkeys((*shown, *to_come)))
+    lag = tuple(dict.fromkeys((*shown, *_documented(to_come))))
     if not shown:
         return replace(noted(record, model, observed, earlier, ordered=ordered, added=added), lag=lag)
     return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=shown, lag=lag)
@@ -153,11 +153,11 @@ def _still_to_come(
     earlier: Recorded[Table] | None,
     shown: Collection[RecordedDifference],
     policy: Policy,
-) -> Iterator[RecordedDifference]:
-    """Yield how a table will differ from its model for a while, if the catalog shows earlier runs late.
+) -> Iterator[aspects.Difference]:
+    """Yield how a table will differ from its model for a while, if the catalog shows the run before this one late.
 
-    What it has not shown of them is still to come while it does not show the present value either, and where that is
-    the value from before. A removed filter or mask is to come, too.
+    What it did not show after that run is still to come while it does not show the present value either, and where
+    that is the value from before both runs. A filter or mask of that run is to come, too, if it was soon before.
 
     Args:
         record: after the apply.
@@ -165,23 +165,18 @@ def _still_to_come(
     """
     if earlier is None or earlier.declared is None:
         return
-    expected = {part.field: part.expected for part in shown}
-    for part in earlier.lag:
-        if part.field in expected and part.actual != expected[part.field]:
-            yield part.with_values(expected=expected[part.field])
     at, before = record.deployed_at, earlier.deployed_at
     is_soon = at is not None and before is not None and may_lag(before, at)
     hides = bool(earlier.declared.row_filter or any(column.mask for column in earlier.declared.columns))
     if not earlier.lag and not (is_soon and hides):
         return
-    late = {part.field for part in earlier.lag} & expected.keys()
+    late = {part.field for part in earlier.lag} & {part.field for part in shown}
     former = {(part.field, part.actual) for part in earlier.lag}
     comparison = Comparison.of(model, state_of(earlier.declared), policy=policy)
     for difference in aspects.differences(comparison):
         field, desired = difference.change.subject, difference.change.desired
-        is_removed = is_soon and difference.kind in _HIDING and desired is None
-        if is_removed or field in late or (field, desired) in former:
-            yield from _documented([difference])
+        if field in late or (field, desired) in former or (is_soon and difference.kind in _HIDING):
+            yield difference
 
 
 def confirmed_definition(
@@ -309,7 +304,7 @@ def has_accepted_replacement(record: AnyRecord) -> bool:
 
 
 def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedResource | None) -> AnyRecord:
-    state_now = observed.of(record.name)
+    state_now = observed.of(record.name) if compared is None else compared.observed  # under a new name, too
     if state_now is not None and not state_now.exists and (record.name.is_container or record.applied):
         return record if record.is_begun_drop else _seen(record, is_missing=True, lag=record.lag)
     if compared is None:
@@ -319,17 +314,28 @@ def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedR
     if accepted != record.accepted:
         record = replace(record, accepted=accepted)
     differences = differences_of(compared)
-    explained = _documented(differences)
-    late = {part.field for part in compared.lag if part in explained}
-    lag = tuple(part for part in compared.lag if part.field in late)
     is_kept = record.is_begun_drop and not drift_of(compared)  # the DROP was not done
     if is_kept or not differences:
-        return _seen(record, lag=lag)
+        return _seen(record)
+    explained = _documented(differences)
+    lag = tuple(_still_late(compared.lag, explained))
     checksum = schema_checksum(state_now.columns) if isinstance(state_now, TableState) else None
     if is_known(compared) and (drift := _documented(drift_of(compared))):
         failure = record.failure if compared.attempted else None
         return _seen(record, failure=failure, drift=drift, lag=lag, actual_checksum=checksum)
     return _seen(record, failure=record.failure, explained=explained, lag=lag, actual_checksum=checksum)
+
+
+def _still_late(
+    lag: Iterable[RecordedDifference], shown: Collection[RecordedDifference]
+) -> Iterator[RecordedDifference]:
+    """Yield the parts of lag from those that are shown on: each field has them in the order in which they come."""
+    late: set[str] = set()
+    for part in lag:
+        if part in shown:
+            late.add(part.field)
+        if part.field in late:
+            yield part
 
 
 def _has_tables(name: SecurableName, observed: CatalogState) -> bool:

@@ -145,7 +145,7 @@ def test_the_records_of_what_an_undo_was_renaming_are_forgotten_together(key: st
     "change",
     [
         msgspec.structs.replace(RENAMED_BACK, undoes=None),
-        msgspec.structs.replace(RENAMED_BACK, at=NOON - timedelta(seconds=1)),
+        msgspec.structs.replace(RENAMED_BACK, undoes="another run", at=NOON - timedelta(seconds=1)),
         msgspec.structs.replace(RENAMED_BACK, former=None),
         msgspec.structs.replace(RENAMED_BACK, former="dev.silver.gone"),
     ],

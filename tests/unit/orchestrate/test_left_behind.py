@@ -148,22 +148,18 @@ def test_another_principal_s_thing_of_the_same_name_is_unmanaged(
 
 @pytest.fixture
 def project_with_late_tags(project: CatalogProject, monkeypatch: pytest.MonkeyPatch) -> CatalogProject:
-    """Return a project with a table whose tags the view does not show yet."""
+    """Return a project with a table whose tags the view did not show when it was created."""
+    run = project.catalog.run
     with monkeypatch.context() as patched:
-        hide_tags(project, patched)
+        patched.setattr(
+            project.catalog, "run", lambda sql: [] if "information_schema.table_tags" in sql else run(sql)
+        )
         declare(project, "", "", OTHERS + TABLE)
         project.sync()
     recorded = json.loads(project.run("state show table.dev.silver.customers").stdout)
     assert recorded["metadata"]["lag"]
     project.configure(DROPS)
     return project
-
-
-def hide_tags(project: CatalogProject, patched: pytest.MonkeyPatch) -> None:
-    run = project.catalog.run
-    patched.setattr(
-        project.catalog, "run", lambda sql: [] if "information_schema.table_tags" in sql else run(sql)
-    )
 
 
 @pytest.mark.parametrize("command", ["sync --yes --allow drop_table", "undo --yes --allow drop_table"])
@@ -177,18 +173,6 @@ def test_a_dropped_table_whose_tags_were_shown_late_is_not_reported_as_deleted(
     declare(project, "", "", OTHERS + TABLE)
     assert project.drift() == {}
     project.sync()
-
-
-def test_tags_stay_late_after_a_run_saw_that_a_drop_was_not_done(
-    project_with_late_tags: CatalogProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project = project_with_late_tags
-    hide_tags(project, monkeypatch)
-    declare(project, "", "")
-    project.kill("sync --yes --allow drop_table", "DROP TABLE")
-    declare(project, "", "", OTHERS + TABLE)
-    assert project.run("state sync").code == 0
-    assert project.drift() == {}
 
 
 def test_a_deletion_is_reported_after_a_run_saw_that_a_drop_was_not_done(
