@@ -152,7 +152,7 @@ def a_lag_that_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def views_that_are_believed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(observing, "_shown_late", lambda *_: [])
+    patch.setattr(observing, "_shown_late", lambda *_, **__: [])
 
 
 def comments_on_another_table(patch: pytest.MonkeyPatch) -> None:
