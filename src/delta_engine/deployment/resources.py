@@ -33,7 +33,6 @@ from delta_engine.models import (
     SecurableName,
     Table,
     ViewName,
-    former_names,
     resource_key,
 )
 from delta_engine.models.open_struct import canonical_checksum
@@ -45,6 +44,7 @@ from delta_engine.ownership.recorded import (
     Recorded,
     Status,
     is_of_table,
+    recorded_former,
 )
 from delta_engine.state.states import CatalogState, TableState, exists_in, former_name_of
 from delta_engine.state.table_queries import TableVersion
@@ -329,8 +329,7 @@ def with_settled_renames(
         pending = former_name_of(present)
         if pending is not None and _is_only_attempted(records, pending, name):
             records = with_renamed(records, name, pending)
-        recorded = (former for former in former_names(model) if resource_key(former) in records)
-        former = next(recorded, None)
+        former = recorded_former(model, records)
         if former is None or present is None:
             continue
         if present.exists and pending is None:
@@ -426,10 +425,10 @@ def without_resources(state: DeploymentState, keys: Collection[str]) -> Deployme
 
 def _renamed_by_undo(record: AnyRecord, records: Mapping[str, AnyRecord]) -> str | None:
     """Return the key of the applied record of what an unfinished undo was renaming to the name of a record."""
-    change = record.change if record.is_begun_change else None
-    if change is None or change.undoes is None or change.former is None:
+    change, former = record.change, record.former_key
+    if not record.is_begun_change or change is None or change.undoes is None or former is None:
         return None
-    applied = records.get(f"{record.kind}.{change.former.lower()}")
+    applied = records.get(former)
     if applied is None or applied.applied is None:
         return None
     is_ended = applied.deployed_at is None or applied.deployed_at > change.at  # by a later apply

@@ -112,10 +112,10 @@ def _without_ended_doubt(record: AnyRecord, now: datetime) -> AnyRecord:
 
     The doubt about functions, policies and views stays: only a second read records the texts that the platform shows.
     """
-    if not isinstance(record.name, QualifiedName) or record.change is None or is_recent(record, now):
+    if record.status is not Status.UNKNOWN or record.attempts or record.lag:
         return record
-    is_finished = record.is_change_applied and not record.attempts
-    if record.status is not Status.UNKNOWN or record.lag or not is_finished:
+    is_finished = record.change is not None and record.is_change_applied
+    if not isinstance(record.name, QualifiedName) or not is_finished or is_recent(record, now):
         return record
     return replace(record, failure=None, explained=())
 

@@ -27,7 +27,6 @@ from delta_engine.models import (
     Table,
     View,
     by_resource,
-    former_names,
     labelled,
     of_kind,
     resource_key,
@@ -36,6 +35,7 @@ from delta_engine.models import (
 from delta_engine.models.constraints import resolved, tables_of_open_keys
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, OpenRun
 from delta_engine.orchestrate.undeclared import undeclared_models
+from delta_engine.ownership.recorded import recorded_former
 from delta_engine.ownership.recorded_models import (
     under_new_names,
     with_models,
@@ -117,8 +117,7 @@ def _shown_late(
         name = model.qualified_name
         record = records.get(resource_key(name))
         if record is None or is_recent(record, now):
-            recorded = (former for former in former_names(model) if resource_key(former) in records)
-            suspects[resource_key(name)] = next(recorded, name)
+            suspects[resource_key(name)] = recorded_former(model, records) or name
     if not suspects:
         return []
     asked = with_recorded_grants((*declared, *retired), records)
@@ -136,8 +135,7 @@ def _created_lately(
         name, created_at = state.former_name or table.qualified_name, state.audit.created_at
         record = records.get(resource_key(name))
         if (record is None or record.applied is None) and created_at and may_lag(created_at, now):
-            recorded = (former for former in former_names(table) if resource_key(former) in records)
-            yield resource_key(table.qualified_name), next(recorded, name)
+            yield resource_key(table.qualified_name), recorded_former(table, records) or name
 
 
 def _named_before(model: Securable, name: SecurableName) -> Securable:

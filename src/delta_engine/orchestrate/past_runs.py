@@ -64,8 +64,7 @@ class PastRun:
         if recorded is not None:
             return recorded
         if not is_of_table(after):
-            former = after.change.former if after.change is not None else None
-            return self.before.resources.get(f"{after.kind}.{former.lower()}") if former else None
+            return self.before.resources.get(after.former_key) if after.former_key else None
         table_id = after.delta_table_id
         gone = self._gone.values()
         return next((record for record in gone if record.delta_table_id == table_id is not None), None)

@@ -310,6 +310,12 @@ class Recorded(Generic[Model_co]):
         """The id of the run that last changed it."""
         return self.change.run if self.change is not None else None
 
+    @property
+    def former_key(self) -> str | None:
+        """The key of the name from which its last change renamed it; None if that did not, or is not known to."""
+        former = self.change.former if self.change is not None else None
+        return f"{self.kind}.{former.lower()}" if former is not None else None
+
     def mapped(self, change: Callable[[Any], Any]) -> Recorded[Model_co]:
         """Return the record with each of its models changed."""
         return replace(
@@ -368,6 +374,11 @@ def undeclared(
         resource_key(name) for model in models for name in (model.qualified_name, *former_names(model))
     }
     return (record for key, record in records.items() if key not in declared)
+
+
+def recorded_former(model: Securable, records: Mapping[str, AnyRecord]) -> SecurableName | None:
+    """Return the first former name of a model that is recorded; `records` are by resource key."""
+    return next((former for former in former_names(model) if resource_key(former) in records), None)
 
 
 def is_unrecorded(record: AnyRecord | None) -> bool:
