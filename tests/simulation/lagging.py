@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from delta_engine.errors import CatalogReadError, raise_all
-from delta_engine.models import Column, Reference
+from delta_engine.models import Column, ColumnMask, Reference, RowFilter
 from delta_engine.state.states import ABSENT, CatalogState, TableState
 from tests.fakes.unity_catalog.spelling import as_read
 from tests.fakes.unity_catalog.stored import Stored
@@ -74,6 +74,10 @@ def _read(key: str, tables: Tables) -> TableState:
 def _shown(view: str, key: str, table: TableState, former: TableState, *, directly: bool) -> TableState:
     if view in _ALWAYS:
         return _ALWAYS[view](table, former)
+    if view == "row_filters":
+        return replace(table, row_filter=_either(former.row_filter, table.row_filter, directly=directly))
+    if view == "column_masks":
+        return _with_masks(table, former, directly=directly)
     if directly:
         return table
     if view == "table_constraints":
@@ -89,10 +93,23 @@ def _listed(column: Column) -> tuple[object, ...]:
     return column.name, column.data_type, column.is_nullable, column.comment
 
 
-def _with_masks(table: TableState, former: TableState) -> TableState:
-    """A description shows a mask that the view lacks."""
+_Protection = TypeVar("_Protection", RowFilter, ColumnMask)
+
+
+def _either(
+    in_view: _Protection | None, described: _Protection | None, *, directly: bool
+) -> _Protection | None:
+    """Return a row filter or mask as the reader does: a description shows what the view lacks."""
+    return (described or in_view) if directly else (in_view or described)
+
+
+def _with_masks(table: TableState, former: TableState, *, directly: bool) -> TableState:
     masks = {column.key: column.mask for column in former.columns}
-    return _with_columns(table, lambda column: replace(column, mask=masks.get(column.key) or column.mask))
+
+    def masked(column: Column) -> Column:
+        return replace(column, mask=_either(masks.get(column.key), column.mask, directly=directly))
+
+    return _with_columns(table, masked)
 
 
 def _with_column_tags(table: TableState, former: TableState) -> TableState:
@@ -108,12 +125,10 @@ def _with_columns(table: TableState, change: Callable[[Column], Column]) -> Tabl
 _ALWAYS: Final[Mapping[str, _Show]] = {
     "table_tags": lambda table, former: replace(table, tags=former.tags),
     "column_tags": _with_column_tags,
-    "column_masks": _with_masks,
-    "row_filters": lambda table, former: replace(table, row_filter=former.row_filter or table.row_filter),
     "table_privileges": lambda table, former: replace(table, grants=former.grants),
     "referential_constraints": lambda table, former: replace(table, referenced_by=former.referenced_by),
 }
 """The views that no description replaces."""
 
-VIEWS: Final = (*_ALWAYS, "table_constraints", "tables", "columns")
+VIEWS: Final = (*_ALWAYS, "column_masks", "row_filters", "table_constraints", "tables", "columns")
 """The views that lag in stories."""

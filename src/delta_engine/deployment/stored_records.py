@@ -75,7 +75,7 @@ class TableMetadata(_Metadata, frozen=True, kw_only=True):
         created_at: when the catalog says that the table was created, which distinguishes it from another of that name.
         schema_checksum: of names, types and NOT NULL as applied.
         actual_checksum: of the same as observed, where they differ.
-        lag: how the catalog differed right after the apply; no drift for an hour, while it lasts.
+        lag: how the catalog differed right after the apply, or may still come to differ; no drift for an hour.
         sync_warning: for tables that no model declares.
         attempted: what unfinished runs attempted since: the table may have parts of it, which the engine manages.
         adopted_at: when a run first recorded the table, which existed already; None for one that a run created, or that

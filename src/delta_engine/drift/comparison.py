@@ -159,6 +159,8 @@ _TOLD_BY_ITSELF: Final = frozenset(
         DriftKind.PRIMARY_KEY,
         DriftKind.FOREIGN_KEY,
         DriftKind.TABLE_COMMENT,
+        DriftKind.ROW_FILTER,
+        DriftKind.COLUMN_MASK,
         DriftKind.VIEW_QUERY,
         DriftKind.VIEW_MODE,
         DriftKind.VIEW_COMMENT,

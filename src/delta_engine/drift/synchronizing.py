@@ -141,7 +141,7 @@ def confirmed(
         unconfirmed = tuple(difference for difference in unconfirmed if difference not in kept)
     shown = _documented(unconfirmed)
     to_come = _still_to_come(record, model, earlier, shown, as_applied(policy))
-    lag = tuple(dict.fromkeys((*shown, *_documented(to_come))))
+    lag = tuple(dict.fromkeys((*shown, *to_come)))
     if not shown:
         return replace(noted(record, model, observed, earlier, ordered=ordered, added=added), lag=lag)
     return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=shown, lag=lag)
@@ -153,30 +153,38 @@ def _still_to_come(
     earlier: Recorded[Table] | None,
     shown: Collection[RecordedDifference],
     policy: Policy,
-) -> Iterator[aspects.Difference]:
+) -> Iterator[RecordedDifference]:
     """Yield how a table will differ from its model for a while, if the catalog shows the run before this one late.
 
-    What it did not show after that run is still to come while it does not show the present value either, and where
-    that is the value from before both runs. A filter or mask of that run is to come, too, if it was soon before.
+    A part that it showed late after that run has all its values in their order, unless the catalog shows another
+    value by now. A filter or mask of that run that is gone is to come, too: its view may not have shown it yet.
 
     Args:
         record: after the apply.
         shown: how the catalog differs now.
     """
-    if earlier is None or earlier.declared is None:
+    at, before = record.deployed_at, earlier and earlier.deployed_at
+    if earlier is None or earlier.declared is None or not (at and before and may_lag(before, at)):
         return
-    at, before = record.deployed_at, earlier.deployed_at
-    is_soon = at is not None and before is not None and may_lag(before, at)
-    hides = bool(earlier.declared.row_filter or any(column.mask for column in earlier.declared.columns))
-    if not earlier.lag and not (is_soon and hides):
+    hides = earlier.declared.row_filter or any(column.mask for column in earlier.declared.columns)
+    if not earlier.lag and not hides:
         return
-    late = {part.field for part in earlier.lag} & {part.field for part in shown}
-    former = {(part.field, part.actual) for part in earlier.lag}
     comparison = Comparison.of(model, state_of(earlier.declared), policy=policy)
-    for difference in aspects.differences(comparison):
-        field, desired = difference.change.subject, difference.change.desired
-        if field in late or (field, desired) in former or (is_soon and difference.kind in _HIDING):
-            yield difference
+    changes = {difference.change.subject: difference for difference in aspects.differences(comparison)}
+    now = {part.field: part.actual for part in shown}
+    for field in dict.fromkeys(part.field for part in earlier.lag):
+        late = [part for part in earlier.lag if part.field == field]
+        between = _documented([changes[field]]) if field in changes else ()
+        desired = next(iter(between or late)).expected
+        values = [part.actual for part in (*late, *between)]
+        seen = now.get(field, desired)
+        if seen in values:
+            for actual in values[values.index(seen) + 1 :]:
+                if actual != desired:
+                    yield RecordedDifference(field=field, expected=desired, actual=actual)
+    for difference in changes.values():
+        if difference.kind in _HIDING and difference.change.desired is None:
+            yield from _documented([difference])
 
 
 def confirmed_definition(

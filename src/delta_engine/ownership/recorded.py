@@ -148,7 +148,7 @@ class Recorded(Generic[Model_co]):
         explained: how it differed then by what an unfinished run did, or by what the catalog showed late.
         warning: for tables that no model declares.
         accepted: the drift that was accepted and waits for its model.
-        lag: how the catalog differed right after the apply; no drift for an hour, while it lasts.
+        lag: how the catalog differed right after the apply, or may still come to differ; no drift for an hour.
         change: the run that last changed it; None if no run did, or one of an older engine.
         full_ownership: the undeclared parts that the policy removed at the last apply, `tags` or `grants`: only among
             these is an additional one drift. None if unknown.

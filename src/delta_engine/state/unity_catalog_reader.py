@@ -130,8 +130,9 @@ class UnityCatalogReader:
     def snapshot_directly(self, models: Sequence[Securable]) -> CatalogState:
         """Return the state of securables just changed; see `PlatformReader.snapshot_directly`.
 
-        Tags, masks, row filters, owners and grants come from the views, which may lag, and so do keys on runtimes
-        before 17.3. SHOW GRANTS completes the grants. All other parts come from the tables themselves.
+        Tags, owners and grants come from the views, which may lag, and so do keys on runtimes before 17.3, and row
+        filters and masks that the description lacks. SHOW GRANTS completes the grants. All other parts come from the
+        tables themselves.
         """
         return self.snapshot(models, directly=True)
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Allowance, DestructiveKind, Policy, Removed
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
@@ -431,26 +432,28 @@ def test_a_filter_or_mask_that_was_soon_changed_is_no_drift_when_its_view_shows_
     what: str, is_replaced: bool, runner: Faulty, engine: Orchestrator
 ) -> None:
     """The table told of it at once when it was set, and its view shows it later."""
-    for name in ("hidden", "other"):
-        runner.catalog.by_hand(f"CREATE FUNCTION dev.silver.{name}(id BIGINT) RETURNS BOOLEAN RETURN true")
+    free = free_to_unhide(runner, engine)
     view = "row_filters" if what == "row filter" else "column_masks"
     before, after = hiding(what, "hidden"), hiding(what, "other") if is_replaced else KEYED
     shown: list[Row] = []
+    engine.sync_tables([before])
+    lag(runner, view, noting(shown))
+    drifted(engine, before)
+    lag(runner, view)
+    free.sync_tables([after])
+    lag(runner, view, lambda _: shown)
+    assert shown
+    assert drifted(engine, after) == {}
+
+
+def noting(shown: list[Row]) -> Callable[[Sequence[Row]], Sequence[Row]]:
+    """Return what lets a view show its rows, and adds them to a list."""
 
     def noted(rows: Sequence[Row]) -> Sequence[Row]:
         shown.extend(rows)
         return rows
 
-    engine.sync_tables([before])
-    lag(runner, view, noted)
-    drifted(engine, before)
-    lag(runner, view)
-    allowed = Policy(allow=tuple(map(Allowance, HIDING)))
-    free = replace(engine, planner=TablePlanner(allowed), validator=PlanValidator(allowed))
-    free.sync_tables([after])
-    lag(runner, view, lambda _: shown)
-    assert shown
-    assert drifted(engine, after) == {}
+    return noted
 
 
 def hiding(what: str, function: str) -> Table:
@@ -460,26 +463,81 @@ def hiding(what: str, function: str) -> Table:
     return replace(KEYED, columns=(replace(column, mask=ColumnMask(f"dev.silver.{function}")),))
 
 
-def record_current_statuses(engine: Orchestrator, model: Table) -> None:
+def free_to_unhide(runner: Faulty, engine: Orchestrator) -> Orchestrator:
+    """Return the engine with consent to drop filters and masks, over a catalog with two functions."""
+    for name in ("hidden", "other"):
+        runner.catalog.by_hand(f"CREATE FUNCTION dev.silver.{name}(id BIGINT) RETURNS BOOLEAN RETURN true")
+    allowed = Policy(allow=tuple(map(Allowance, HIDING)))
+    return replace(engine, planner=TablePlanner(allowed), validator=PlanValidator(allowed))
+
+
+MASKED = hiding("mask", "hidden")
+FILTERED_TOO = replace(MASKED, row_filter=RowFilter("dev.silver.other", ("id",)))
+
+
+@pytest.mark.parametrize(
+    ("models", "statement", "kind"),
+    [
+        ([MASKED, FILTERED_TOO], "DROP ROW FILTER", "row_filter"),
+        ([FILTERED_TOO, MASKED, FILTERED_TOO], "DROP ROW FILTER", "row_filter"),
+        ([FILTERED_TOO], "SET ROW FILTER dev.silver.hidden ON (id)", "row_filter"),
+        ([MASKED, hiding("mask", "other")], "ALTER COLUMN id SET MASK dev.silver.hidden", "column_mask"),
+        ([MASKED, hiding("mask", "other")], "ALTER COLUMN id DROP MASK", "column_mask"),
+    ],
+)
+def test_less_protection_is_drift_right_after_a_run(
+    models: Sequence[Table], statement: str, kind: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    """Tables tell of their filters and masks, so that no earlier one is expected."""
+    engine = free_to_unhide(runner, engine)
+    for model in models:
+        engine.sync_tables([model])
+    runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} {statement}")
+    assert drifted(engine, models[-1]) == {"table.dev.silver.orders": [kind]}
+    with pytest.raises(DriftRefusal):
+        engine.sync_tables([models[-1]])
+
+
+def test_a_filter_that_its_view_does_not_show_yet_is_not_taken_for_the_declared_one(
+    runner: Faulty, engine: Orchestrator
+) -> None:
+    """A model goes back to the filter that the view still shows."""
+    engine = free_to_unhide(runner, engine)
+    before, after = hiding("row filter", "hidden"), hiding("row filter", "other")
+    shown: list[Row] = []
+    engine.sync_tables([before])
+    lag(runner, "row_filters", noting(shown))
+    drifted(engine, before)
+    lag(runner, "row_filters", lambda _: shown)
+    engine.sync_tables([after])
+    assert drifted(engine, after) == {}
+    engine.sync_tables([before])
+    assert runner.catalog.tables["dev.silver.orders"].state.row_filter == before.row_filter
+    runner.changed.clear()
+    assert drifted(engine, before) == {}
+
+
+def record_current_statuses(engine: Orchestrator, models: Sequence[Table]) -> None:
     with open_run(engine, "state sync") as run:
-        record_statuses(run, [model])
+        record_statuses(run, models)
 
 
 def showing(tag: str) -> Callable[[Sequence[Row]], Sequence[Row]]:
     return lambda rows: [{**row, "tag_value": tag} for row in rows]
 
 
+@pytest.mark.parametrize("between", [record_current_statuses, Orchestrator.sync_tables])
 def test_a_value_between_two_others_is_no_drift_while_its_view_lags(
-    runner: Faulty, engine: Orchestrator
+    between: Callable[..., object], runner: Faulty, engine: Orchestrator
 ) -> None:
     one, two = replace(KEYED, tags={"team": "one"}), replace(KEYED, tags={"team": "two"})
     lag(runner, "table_tags")
     engine.sync_tables([one])
     engine.sync_tables([two])
-    record_current_statuses(engine, two)
+    between(engine, [two])
     lag(runner, "table_tags", showing("one"))
     assert drifted(engine, two) == {}
-    record_current_statuses(engine, two)
+    record_current_statuses(engine, [two])
     lag(runner, "table_tags")  # older than what it has shown: somebody removed the tag
     assert drifted(engine, two) == {"table.dev.silver.orders": ["table_tag"]}
     runner.changed.clear()
@@ -487,3 +545,41 @@ def test_a_value_between_two_others_is_no_drift_while_its_view_lags(
     engine.sync_tables([two])
     runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} SET TAGS ('team' = 'one')")
     assert drifted(engine, two) == {"table.dev.silver.orders": ["table_tag"]}
+
+
+def test_what_was_late_hours_ago_is_not_expected_of_a_table_that_is_created_again(
+    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = replace(KEYED, tags={"team": "one"}), replace(KEYED, tags={"team": "two"})
+    lag(runner, "table_tags")
+    engine.sync_tables([one])
+    let_hours_pass(monkeypatch)
+    runner.catalog.by_hand(f"DROP TABLE {ADDRESS}")
+    record_current_statuses(engine, [one])
+    replace(engine, drift_policy=DriftPolicy(handling=DriftHandling.REVERT)).sync_tables([two])
+    runner.changed.clear()
+    runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} SET TAGS ('team' = 'one')")
+    assert drifted(engine, two) == {"table.dev.silver.orders": ["table_tag"]}
+
+
+def test_a_clock_that_goes_back_during_a_run_hides_no_deletion(
+    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change that is younger than its apply would look like a DROP that was begun."""
+    at = FIRST_COMMIT + timedelta(days=1)
+    is_now(monkeypatch, at)
+    tagged = replace(KEYED, tags={"team": "one"})
+    engine.sync_tables([KEYED])
+    send = runner.catalog.run
+
+    def sent(sql: str) -> Sequence[Row]:
+        if "SET TAGS" in sql:
+            is_now(monkeypatch, at - timedelta(seconds=2))
+        return send(sql)
+
+    lag(runner, "table_tags")
+    with monkeypatch.context() as patch:
+        patch.setattr(runner.catalog, "run", sent)
+        engine.sync_tables([tagged])
+    runner.catalog.by_hand(f"DROP TABLE {ADDRESS}")
+    assert drifted(engine, tagged) == {"table.dev.silver.orders": ["table_deleted"]}

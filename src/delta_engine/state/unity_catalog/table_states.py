@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from delta_engine.backends.sql_runner import Row, utc_moment
 from delta_engine.errors import CatalogReadError
@@ -124,11 +124,12 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool) -> Ta
         comment = described.table_comment if directly else str(row["comment"] or "")
         owner = views.optional_text(row["table_owner"])
         described = replace(described, table_comment=comment, owner=owner, audit=audit(row))
+    row_filter = _row_filter(rows)
     return replace(
         described,
-        columns=_columns(rows, described.columns),
+        columns=_columns(rows, described.columns, directly=directly),
         tags=views.tags(rows.parts[views.TABLE_TAGS]),
-        row_filter=_row_filter(rows) or described.row_filter,
+        row_filter=_preferred(row_filter, described.row_filter, directly=directly),
         grants=views.grants(rows.parts[views.TABLE_PRIVILEGES]),
         location=location if kind == "EXTERNAL" else None,
         relation=_RELATIONS.get(kind, RelationKind.TABLE),
@@ -137,12 +138,22 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool) -> Ta
     )
 
 
-def _columns(rows: TableRows, columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """Return columns with their tags and masks.
+_Protection = TypeVar("_Protection", RowFilter, ColumnMask)
 
-    `column_masks` omits tables that are accessible through BROWSE alone (docs: "COLUMN_MASKS"), so a mask in the
-    description counts too.
+
+def _preferred(
+    in_view: _Protection | None, described: _Protection | None, *, directly: bool
+) -> _Protection | None:
+    """Return a row filter or mask from a view and from the description, either of which may lack it.
+
+    `column_masks` omits tables that are accessible through BROWSE alone (docs: "COLUMN_MASKS"), and the descriptions of
+    older runtimes name neither.
     """
+    return (described or in_view) if directly else (in_view or described)
+
+
+def _columns(rows: TableRows, columns: tuple[Column, ...], *, directly: bool) -> tuple[Column, ...]:
+    """Return columns with their tags and masks."""
     of_tags, of_masks = rows.parts[views.COLUMN_TAGS], rows.parts[views.COLUMN_MASKS]
     if not of_tags and not of_masks:
         return columns
@@ -151,7 +162,11 @@ def _columns(rows: TableRows, columns: tuple[Column, ...]) -> tuple[Column, ...]
         tagged[str(row["column_name"]).lower()].append(row)
     masks = {str(row["column_name"]).lower(): _mask(row) for row in of_masks}
     return tuple(
-        replace(column, tags=views.tags(tagged[column.key]), mask=masks.get(column.key, column.mask))
+        replace(
+            column,
+            tags=views.tags(tagged[column.key]),
+            mask=_preferred(masks.get(column.key), column.mask, directly=directly),
+        )
         if column.key in tagged or column.key in masks
         else column
         for column in columns

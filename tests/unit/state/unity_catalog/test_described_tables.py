@@ -5,13 +5,21 @@ import json
 import pytest
 
 from delta_engine.errors import CatalogReadError, StatementError
-from delta_engine.models import CheckConstraint, Column, ColumnMask, ForeignKey, Identity, PrimaryKey
+from delta_engine.models import (
+    CheckConstraint,
+    Column,
+    ColumnMask,
+    ForeignKey,
+    Identity,
+    PrimaryKey,
+    RowFilter,
+)
 from delta_engine.state.states import ABSENT
 from delta_engine.state.unity_catalog.described_details import declaration
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders.models import ORDERS, orders
 from tests.fakes.recorded_catalog import RECORDED, Answer, column_rows, constraint_row, key_rows
-from tests.unit.state.unity_catalog.catalogs import PLAIN, document, read, refusal, unity
+from tests.unit.state.unity_catalog.catalogs import PLAIN, TABLE, document, read, refusal, unity
 
 
 def test_a_document_is_read_whole() -> None:
@@ -212,6 +220,34 @@ def test_a_mask_may_be_passed_its_own_column_alone() -> None:
     masks = [{"column_name": "B", "function_name": function}]
     state = read(texts={"AS JSON": document(*PLAIN, column_masks=masks)})
     assert [column.mask for column in state.columns] == [None, ColumnMask("dev.f.hide")]
+
+
+HIDING_VIEWS: dict[str, Answer] = {
+    "row_filters": [{**TABLE, "filter_name": "dev.f.shown", "target_columns": ""}],
+    "column_masks": [{**TABLE, "column_name": "b", "mask_name": "dev.f.shown", "using_columns": ""}],
+}
+
+
+@pytest.mark.parametrize(("directly", "names"), [(False, "shown"), (True, "described")])
+def test_a_table_read_directly_has_the_filter_and_masks_of_its_description(
+    directly: bool, names: str
+) -> None:
+    """Their views may lag."""
+    function = {"catalog_name": "dev", "schema_name": "f", "function_name": "described"}
+    described = document(
+        *PLAIN,
+        row_filter={"function_name": function},
+        column_masks=[{"column_name": "B", "function_name": function}],
+    )
+    state = read(HIDING_VIEWS, {"AS JSON": described}, directly=directly)
+    assert state.row_filter == RowFilter(f"dev.f.{names}")
+    assert state.columns[1].mask == ColumnMask(f"dev.f.{names}")
+
+
+@pytest.mark.parametrize("directly", [False, True])
+def test_a_filter_or_mask_that_the_description_lacks_is_in_its_view(directly: bool) -> None:
+    state = read(HIDING_VIEWS, {"AS JSON": document(*PLAIN)}, directly=directly)
+    assert (state.row_filter, state.columns[1].mask) == (RowFilter("dev.f.shown"), ColumnMask("dev.f.shown"))
 
 
 def test_masks_and_a_row_filter_do_not_hide_which_columns_are_counted() -> None:
