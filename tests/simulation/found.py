@@ -143,6 +143,70 @@ FOUND: Final[Mapping[str, Scenario]] = {
         ),
         is_on_databricks=True,
     ),
+    "a run whose lock was taken over saves over a run that failed to save": Scenario(
+        seed=40113122,
+        stickiness=0.8,
+        handling=DriftHandling.REFUSE,
+        parts=(
+            Part(
+                "ann",
+                (
+                    Command(
+                        Verb.SYNC, (Edit("a", "third column", "n"),), faults=(Fault(17, FaultKind.FROZEN),)
+                    ),
+                    Command(Verb.DRIFT, has_consent=True),
+                ),
+            ),
+            Part(
+                "ben",
+                (
+                    Command(Verb.SYNC),
+                    _SYNC._replace(faults=(Fault(14, FaultKind.CONFLICT), Fault(13, FaultKind.REFUSED))),
+                ),
+            ),
+            Part(
+                "cy",
+                (
+                    _SYNC._replace(faults=(Fault(12, FaultKind.KILLED_BEFORE),)),
+                    Command(Verb.SYNC, (Edit("b", "declared", False), Edit("a", "third column", None))),
+                ),
+            ),
+            Part("jo", (Wait(10.0), ByHand("b", "add n with a comment"))),
+            Part("kit", (ByHand("c", "add n with a comment"),)),
+        ),
+    ),
+    "a person sets the mask that a run replaced just before": Scenario(
+        seed=40119479,
+        stickiness=0.95,
+        handling=DriftHandling.REVERT,
+        parts=(
+            Part(
+                "ann",
+                (
+                    _SYNC._replace(edits=(Edit("a", "mask", "hide"),)),
+                    Command(Verb.DRIFT, (Edit("a", "mask", "blank"),)),
+                ),
+            ),
+            Part("jo", (Wait(2.0), ByHand("a", "rename x"))),
+        ),
+        last_changes=(ByHand("a", "mask like a model"),),
+    ),
+    "a model goes back to the row filter that the view still shows": Scenario(
+        seed=40130879,
+        stickiness=0.5,
+        handling=DriftHandling.REVERT,
+        parts=(
+            Part(
+                "ann",
+                (
+                    _SYNC._replace(edits=(Edit("b", "row filter", "seen"),)),
+                    Command(Verb.DRIFT, has_consent=True),
+                ),
+            ),
+            Part("cy", (_SYNC, _SYNC._replace(edits=(Edit("b", "row filter", "mine"),)))),
+        ),
+        lags=(Lag("row_filters", 10.0),),
+    ),
     "the second read of a report gets no answer": Scenario(
         seed=7,
         stickiness=0.9,

@@ -110,11 +110,15 @@ class NoSaveIsLost(Invariant):
 
 
 class RunsAreRecorded(Invariant):
-    """A run that changed the catalog and ends with exit code 0 has saved its record."""
+    """A run that changed the catalog and ends with exit code 0 has saved its record after its last statement."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self._savers: set[Process] = set()
+
+    def on_sent(self, process: Process, sql: str) -> str | None:
+        self._savers.discard(process)
+        return None
 
     def on_saved(self, process: Process, state: DeploymentState) -> str | None:
         self._savers.add(process)
@@ -389,11 +393,11 @@ class MovesRename(Invariant):
         last, self._last[process.team] = self._last.get(process.team, state), state
         if process.command.verb is not Verb.MOVE:
             return None
-        self._savers.add(process)
         records = {record.name.key for record in state.resources.values()}
         former, name = f"dev.silver.{RENAMED}", f"dev.silver.{RENAMED}2"
         if former in records or name not in records:
-            return f"{process.actor} {process.name} records {sorted(records)}"
+            return None  # it took the lock over, and saves what it found
+        self._savers.add(process)
         if process.read_journals:
             return None
         before, after = _recorded_parts(last, former), _recorded_parts(state, name)

@@ -65,10 +65,10 @@ class Deployment:
         """
         facts = self.facts()
         with self._leased(facts, operation, notify) as lease:
-            yield (
-                lease,
-                RunRecorder(self.repository, self.journals, facts, fence=lease.fence, notify=notify),
-            )
+            recorder = RunRecorder(self.repository, self.journals, facts, fence=lease.fence, notify=notify)
+            if lease.taken_over_from is not None:
+                recorder.fence_off()
+            yield lease, recorder
 
     def migrate(self, notify: Notify) -> int | None:
         """Save the document in the current format with a backup; return the old format, None if it is current.

@@ -59,7 +59,8 @@ class RunRecorder:
     ) -> None:
         self.run_id = new_id()
         self.who = facts.who
-        self.now = now
+        self._clock = now
+        self._latest = now()
         self.warnings: list[str] = []
         self._repository = repository
         self._journals = journals
@@ -75,10 +76,15 @@ class RunRecorder:
             require_no_journal(lines, repository.location)
         self._obsolete_journals = tuple(lines)
         self.state, notes = replay(
-            self._base.state if self._base else first_document(facts, now=now()), lines
+            self._base.state if self._base else first_document(facts, now=self.now()), lines
         )
         for note in notes:
             self.warn(note)
+
+    def now(self) -> datetime:
+        """Return the time. It does not go back during a run, even if the clock does: records order facts by time."""
+        self._latest = max(self._latest, self._clock())
+        return self._latest
 
     @property
     def state(self) -> DeploymentState:
@@ -89,6 +95,13 @@ class RunRecorder:
     def state(self, state: DeploymentState) -> None:
         self._state = state
         self.resources = dict(state.resources)
+
+    def fence_off(self) -> None:
+        """Save the document, so that a save of a former holder of the lock, which may be under way, fails."""
+        if self._base is not None:
+            self._base = self._repository.save(described(self.state, self.facts), self._base)
+            self._remove_journals()
+            self._obsolete_journals = ()
 
     def begin(
         self,
