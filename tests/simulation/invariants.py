@@ -393,11 +393,11 @@ class MovesRename(Invariant):
         last, self._last[process.team] = self._last.get(process.team, state), state
         if process.command.verb is not Verb.MOVE:
             return None
+        self._savers.add(process)
         records = {record.name.key for record in state.resources.values()}
         former, name = f"dev.silver.{RENAMED}", f"dev.silver.{RENAMED}2"
         if former in records or name not in records:
-            return None  # it took the lock over, and saves what it found
-        self._savers.add(process)
+            return f"{process.actor} {process.name} records {sorted(records)}"
         if process.read_journals:
             return None
         before, after = _recorded_parts(last, former), _recorded_parts(state, name)

@@ -91,6 +91,7 @@ from delta_engine.state.states import SchemaState, SecurableState, TableState, s
 from delta_engine.state.view_states import ViewState, view_state_of
 
 _Model = TypeVar("_Model", bound=Securable)
+_Side = TypeVar("_Side", bound=Securable | SecurableState)
 
 TABLE_ASPECTS: Final[tuple[Aspect[Any, Any, Any], ...]] = (
     table_names.ASPECT,
@@ -526,8 +527,11 @@ def differences(comparison: AnyComparison) -> Iterator[Difference]:
                 yield Difference(kind=drift_kinds.get(kind, kind), change=change, action=action)
 
 
-def accept(model: _Model, observed: SecurableState, accepted: Iterable[Difference]) -> _Model:
-    """Return the model with the observed side of the accepted differences, as far as aspects compare them."""
+def accept(model: _Side, observed: SecurableState, accepted: Iterable[Difference]) -> _Side:
+    """Return the model with the observed side of the accepted differences, as far as aspects compare them.
+
+    The other way round, it returns a state with what was applied.
+    """
     for difference in accepted:
         if difference.action is not None:
             model = _ASPECT_OF[type(difference.action)].accept(model, observed, difference.action)

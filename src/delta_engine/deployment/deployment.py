@@ -65,10 +65,10 @@ class Deployment:
         """
         facts = self.facts()
         with self._leased(facts, operation, notify) as lease:
-            recorder = RunRecorder(self.repository, self.journals, facts, fence=lease.fence, notify=notify)
-            if lease.taken_over_from is not None:
-                recorder.fence_off()
-            yield lease, recorder
+            yield (
+                lease,
+                RunRecorder(self.repository, self.journals, facts, fence=lease.fence, notify=notify),
+            )
 
     def migrate(self, notify: Notify) -> int | None:
         """Save the document in the current format with a backup; return the old format, None if it is current.
@@ -76,11 +76,11 @@ class Deployment:
         Raises as `locked`.
         """
         facts = self.facts()
-        with self._leased(facts, "state migrate", notify):
+        with self._leased(facts, "state migrate", notify) as lease:
             loaded = self.repository.load()
             if loaded is None or loaded.format_version == VERSION:
                 return None
-            self.repository.save(signed(loaded.state, facts), loaded)
+            self.repository.save(signed(loaded.state, facts, fence=lease.fence), loaded)
             return loaded.format_version
 
     def restore(
@@ -96,17 +96,18 @@ class Deployment:
             StateMismatchError: it does not belong to this environment.
         """
         facts = self.facts()
-        with self._leased(facts, "state restore", notify):
+        with self._leased(facts, "state restore", notify) as lease:
             require = partial(_require_successor, force=force, is_version=is_version)
+            state = signed(state, facts, fence=lease.fence)
             try:
                 current = self.repository.load()
             except CorruptStateError as error:
                 notify(f"the current document cannot be read; any remains are kept as a backup: {error}")
                 current = None
             if current is None:
-                return self.repository.replace_lost(signed(state, facts), require)
+                return self.repository.replace_lost(state, require)
             require(state, current.identity)
-            return self.repository.save(signed(state, facts), current)
+            return self.repository.save(state, current)
 
     def start_over(self, notify: Notify) -> LoadedState:
         """Save an empty document in place of one that is gone or cannot be read; its versions stay.
@@ -115,7 +116,7 @@ class Deployment:
             StateMismatchError: there is a usable document.
         """
         facts = self.facts()
-        with self._leased(facts, "state start-over", notify):
+        with self._leased(facts, "state start-over", notify) as lease:
             with suppress(CorruptStateError):
                 current = self.repository.load()
                 if current is not None:
@@ -124,7 +125,7 @@ class Deployment:
                         where=self.repository.location,
                         way_out=f"{command('state rm')} forgets resources.",
                     )
-            empty = described(first_document(facts, now=utc_now()), facts)
+            empty = described(first_document(facts, now=utc_now()), facts, fence=lease.fence)
             return self.repository.replace_lost(empty, lambda _state, _lost: None)
 
     @contextmanager

@@ -116,6 +116,7 @@ class DeploymentState(OpenStruct, frozen=True, kw_only=True):
         updated_at: when this one was.
         updated_by: the principal that saved it; None if an older engine did.
         synced_at: when it was last compared with the catalog.
+        fence: the highest count of the lock's holders that saved it; None if only older engines did.
         environment: the environment.
         resources: by key, `table.<catalog>.<schema>.<table>` and `schema.<catalog>.<schema>`, lower case.
         metadata: what the last apply did.
@@ -136,6 +137,7 @@ class DeploymentState(OpenStruct, frozen=True, kw_only=True):
     updated_at: Moment
     updated_by: str | None = None
     synced_at: Moment | None = None
+    fence: Count | None = None
     environment: EnvironmentRecord
     resources: dict[str, AnyRecord]
     metadata: ApplyRecord

@@ -1,7 +1,7 @@
 """The journals of runs: what a killed run leaves, and how the next one takes it up.
 
 A journal lies next to the document, so that a killed run leaves a record without a full save per table. The next locked
-run replays it if it fits the document: same state id, same serial.
+run replays it if it fits the document (`JournalStart.fits`).
 """
 
 from __future__ import annotations
@@ -75,6 +75,17 @@ class JournalStart(_JournalKeys):  # type: ignore[misc]  # its keys follow from 
     plan: Checksum | None = None
     version: int = 1
 
+    def fits(self, state: DeploymentState) -> bool:
+        """Whether a document lacks what the run did: it began with that document, or with the one before.
+
+        A run that has lost its lock can still save, if its save was under way. Then the run that took the lock cannot,
+        and its journal tells what it did.
+        """
+        is_overtaken = (
+            state.fence is not None and self.fence > state.fence and self.serial == state.serial - 1
+        )
+        return self.state_id == state.state_id and (self.serial == state.serial or is_overtaken)
+
     @property
     def keys(self) -> Sequence[str]:
         """The keys of all that it was about to change, each once."""
@@ -147,7 +158,7 @@ def replay(
                 )
             continue
         who = f"a run of {start.started_by} that began {shown_moment(start.started_at)}"
-        if (start.state_id, start.serial) != (state.state_id, state.serial):
+        if not start.fits(state):
             notes.append(_misfit(who, start, entries, state))
             continue
         if start.plan is not None:
@@ -201,7 +212,7 @@ def left_journals(state: DeploymentState, journals: Mapping[str, Sequence[bytes]
             started_at=start.started_at,
             done=done,
             in_progress=tuple(key for key in start.keys if key not in done),
-            fits=start.state_id == state.state_id and start.serial >= state.serial,
+            fits=start.fits(state) or (start.state_id == state.state_id and start.serial > state.serial),
         )
         dated.append((_place(start), journal))
     yield from (journal for _, journal in sorted(dated, key=itemgetter(0)))

@@ -96,13 +96,6 @@ class RunRecorder:
         self._state = state
         self.resources = dict(state.resources)
 
-    def fence_off(self) -> None:
-        """Save the document, so that a save of a former holder of the lock, which may be under way, fails."""
-        if self._base is not None:
-            self._base = self._repository.save(described(self.state, self.facts), self._base)
-            self._remove_journals()
-            self._obsolete_journals = ()
-
     def begin(
         self,
         tables: Iterable[str],
@@ -121,7 +114,8 @@ class RunRecorder:
         """
         self._began_at = time.monotonic()
         if self._base is None:
-            self._base = self._repository.save(described(self.state, self.facts), None)
+            first = described(self.state, self.facts, fence=self._fence)
+            self._base = self._repository.save(first, None)
         start = JournalStart(
             state_id=self._base.state.state_id,
             serial=self._base.state.serial,
@@ -179,14 +173,15 @@ class RunRecorder:
             self._remove_journals()
             return self._base
         metadata = self._apply_record(applied, state.metadata)
-        state = described(state, self.facts).with_values(synced_at=self.now(), metadata=metadata)
+        state = described(state, self.facts, fence=self._fence)
+        state = state.with_values(synced_at=self.now(), metadata=metadata)
         self._base = self._repository.save(state, self._base, write_id=self.run_id)
         self._remove_journals()
         return self._base
 
     def save_edited(self, state: DeploymentState) -> LoadedState:
         """Save a manually edited document; raises as `save`."""
-        self._base = self._repository.save(signed(state, self.facts), self._base)
+        self._base = self._repository.save(signed(state, self.facts, fence=self._fence), self._base)
         self._remove_journals()
         return self._base
 

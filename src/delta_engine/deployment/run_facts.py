@@ -82,18 +82,19 @@ def first_document(facts: RunFacts, *, now: datetime) -> DeploymentState:
     )
 
 
-def described(state: DeploymentState, facts: RunFacts) -> DeploymentState:
+def described(state: DeploymentState, facts: RunFacts, *, fence: int) -> DeploymentState:
     """Return a document with the facts of the run that deploys it and is about to save it."""
-    return signed(state, facts).with_values(
+    return signed(state, facts, fence=fence).with_values(
         lineage=facts.lineage,
         platform_version=facts.platform_version,
         environment=facts.environment,
     )
 
 
-def signed(state: DeploymentState, facts: RunFacts) -> DeploymentState:
-    """Return a document with the principal and the engine that are about to save it."""
-    return state.with_values(engine_version=facts.engine_version, updated_by=facts.who)
+def signed(state: DeploymentState, facts: RunFacts, *, fence: int) -> DeploymentState:
+    """Return a document with the principal and the engine that are about to save it, and the count of their lock."""
+    highest = max(fence, state.fence or 0)  # a lock that was lost or moved counts from 1
+    return state.with_values(engine_version=facts.engine_version, updated_by=facts.who, fence=highest)
 
 
 def apply_record(

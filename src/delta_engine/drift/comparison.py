@@ -43,7 +43,7 @@ from delta_engine.models.nested_types import Path, all_differences, lower_path, 
 from delta_engine.models.types import DataType
 from delta_engine.ownership.recorded import AcceptedDrift, AnyRecord, Recorded, Status
 from delta_engine.sql.readable_types import readable_data_type
-from delta_engine.state.states import CatalogState, SecurableState, TableState, former_name_of
+from delta_engine.state.states import CatalogState, SecurableState, TableState, former_name_of, state_of
 from delta_engine.state.view_states import ViewState
 from delta_engine.telemetry.garbage import no_garbage_collection
 
@@ -148,8 +148,43 @@ def is_known(resource: ComparedResource) -> bool:
 def drift_of(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return the drift of an existing securable, without what the catalog only shows late."""
     everything = (*_renamed(resource), *unexplained(resource), *_reordered(resource))
-    late = {Change(part.field, observed=part.actual, desired=part.expected) for part in resource.lag}
+    late = _late_changes(resource)
     return tuple(difference for difference in everything if difference.change not in late)
+
+
+def _late_changes(resource: ComparedResource) -> set[Change]:
+    return {Change(part.field, observed=part.actual, desired=part.expected) for part in resource.lag}
+
+
+def with_applied_parts(
+    snapshot: CatalogState,
+    models: Iterable[Securable],
+    resources: Mapping[str, ComparedResource],
+    policy: Policy,
+) -> CatalogState:
+    """Return a snapshot in which tables have what was applied where views show a model's value, which may be late.
+
+    A plan that took a late value for the present one would not bring a model back to it.
+    """
+    by_key = {resource.model_key: resource for resource in resources.values() if resource.lag}
+    tables = {}
+    for model in models if by_key else ():
+        resource = by_key.get(resource_key(model.qualified_name))
+        present = snapshot.tables.get(model.qualified_name.key)
+        if resource is None or present is None or not isinstance(model, Table):
+            continue
+        late, wanted = _late_changes(resource), Comparison.of(model, present, policy=policy)
+        missing = {difference.change.subject for difference in aspects.differences(wanted)}
+        shown = [
+            difference
+            for difference in resource.changes
+            if difference.change in late
+            and difference.kind in _TOLD_BY_VIEWS_ALONE
+            and difference.change.subject not in missing
+        ]
+        applied = state_of(_renamer(resource)(resource.baseline))
+        tables[model.key] = aspects.accept(present, applied, shown)
+    return replace(snapshot, tables={**snapshot.tables, **tables}) if tables else snapshot
 
 
 _LONGEST_LAG: Final = timedelta(hours=1)
@@ -168,6 +203,18 @@ _TOLD_BY_ITSELF: Final = frozenset(
     }
 )
 """What a snapshot takes from views of `information_schema`, and a table or view tells of itself as well."""
+
+_TOLD_BY_VIEWS_ALONE: Final = frozenset(
+    {
+        DriftKind.TABLE_TAG,
+        DriftKind.COLUMN_TAG,
+        DriftKind.GRANT,
+        DriftKind.GRANT_ADDED,
+        DriftKind.ROW_FILTER,
+        DriftKind.COLUMN_MASK,
+    }
+)
+"""What may be shown late, even if a table is read directly: a description does not tell that a mask was removed."""
 
 
 def may_be_late(resource: ComparedResource, now: datetime) -> bool:

@@ -156,8 +156,8 @@ def _still_to_come(
 ) -> Iterator[RecordedDifference]:
     """Yield how a table will differ from its model for a while, if the catalog shows the run before this one late.
 
-    A part that it showed late after that run has all its values in their order, unless the catalog shows another
-    value by now. A filter or mask of that run that is gone is to come, too: its view may not have shown it yet.
+    A part that was late after that run may still get the values that follow the shown one. So may a filter or mask
+    of that run that is gone by now: its view may not have shown it yet.
 
     Args:
         record: after the apply.
@@ -174,14 +174,15 @@ def _still_to_come(
     now = {part.field: part.actual for part in shown}
     for field in dict.fromkeys(part.field for part in earlier.lag):
         late = [part for part in earlier.lag if part.field == field]
-        between = _documented([changes[field]]) if field in changes else ()
-        desired = next(iter(between or late)).expected
-        values = [part.actual for part in (*late, *between)]
+        change = changes[field].change if field in changes else None
+        desired = change.desired if change else late[0].expected
+        values = [*(part.actual for part in late), *([change.observed] if change else [])]
         seen = now.get(field, desired)
-        if seen in values:
-            for actual in values[values.index(seen) + 1 :]:
-                if actual != desired:
-                    yield RecordedDifference(field=field, expected=desired, actual=actual)
+        to_come = values[values.index(seen) + 1 :] if seen in values else []
+        is_hiding = field in changes and changes[field].kind in _HIDING
+        for actual in to_come:
+            if actual != desired and not (is_hiding and actual is None):
+                yield RecordedDifference(field=field, expected=desired, actual=actual)
     for difference in changes.values():
         if difference.kind in _HIDING and difference.change.desired is None:
             yield from _documented([difference])

@@ -13,7 +13,7 @@ from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.view_sides import readers_of
 from delta_engine.compile.planner import with_recorded_queries
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.drift.comparison import may_be_renamed
+from delta_engine.drift.comparison import may_be_renamed, with_applied_parts
 from delta_engine.drift.drifted_resources import ComparedResource, DriftRefusal, drifted_tables
 from delta_engine.drift.handling import (
     OverwrittenDrift,
@@ -144,16 +144,24 @@ def _planned(
     if basis.is_partial:
         snapshot = _with_recorded(environment, intent, basis, snapshot)
     snapshot, warnings = _with_files(environment, intent, snapshot)
+    snapshot = _as_applied(snapshot, intent, basis)
     plan, observed = intent.plan(snapshot), basis.observed
     written = _with_data_changes(plan, snapshot)
     if moved := [model for model in intent.tables if model.key in written]:
         # A view that lags behind a conversion would have `using` computed from its own result.
         fresh = read_again(environment.reader, moved, snapshot)
-        snapshot, observed = snapshot.with_tables(fresh), observed.with_tables(fresh)
+        snapshot, observed = (
+            _as_applied(snapshot.with_tables(fresh), intent, basis),
+            observed.with_tables(fresh),
+        )
         plan = intent.plan(snapshot)
     basis = replace(basis, records=records, observed=observed)
     planned = _with_plan(environment, basis, intent, plan, snapshot=snapshot, warnings=warnings)
     return _with_drift(environment, planned, drifted)
+
+
+def _as_applied(snapshot: CatalogState, intent: Intent, basis: Observation) -> CatalogState:
+    return with_applied_parts(snapshot, intent.models, basis.compared, intent.policy)
 
 
 def _with_plan(

@@ -9,8 +9,9 @@ import pytest
 
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import NewerStateError, StoreError
+from delta_engine.deployment.journal import left_journals
 from delta_engine.deployment.stores.files import FileJournals
-from delta_engine.deployment.stores.memory import MemoryFiles
+from delta_engine.deployment.stores.memory import MemoryFiles, MemoryStateStore, memory_journals
 from delta_engine.execute.outcomes import AnyOutcome
 from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
@@ -23,7 +24,7 @@ from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
 from tests.fakes.applying import created
 from tests.fakes.platform import FakePlatform, comments, engine_over, recorded, statuses, sync
-from tests.unit.deployment.runs import CHANGED, TABLES
+from tests.unit.deployment.runs import CHANGED, TABLES, FakeLock
 
 
 class Interruption(BaseException):
@@ -57,6 +58,39 @@ def test_the_next_run_reads_the_journal(platform: FakePlatform, deployment: Depl
     assert comments(deployment) == {"a": "second", "b": "second", "c": "second"}
     assert set(statuses(deployment).values()) == {"healthy"}
     assert deployment.journals.read() == {}
+
+
+@pytest.mark.parametrize(("fence", "is_read"), [(2, True), (1, False)])
+def test_the_journal_of_a_run_is_read_after_a_late_save_of_the_run_before(
+    fence: int, is_read: bool, platform: FakePlatform, tmp_path: Path
+) -> None:
+    """The save of a run that lost its lock was under way. Only a later holder of the lock knows more than it."""
+    store, journals = MemoryStateStore(), memory_journals()
+    former = deployment_over(tmp_path, store=store, journals=journals, lock=FakeLock(fence=1))
+    later = deployment_over(tmp_path, store=store, journals=journals, lock=FakeLock(fence=fence))
+    sync(platform, former, *TABLES)
+    with open_run(engine_over(platform, former), "sync") as run:
+        interrupted_sync(platform, later, *CHANGED, after=3)
+        run.recorder.save(is_forced=True)
+    assert comments(former) == {"a": "first", "b": "first", "c": "first"}
+    replayed = later.peek_replayed()
+    assert replayed is not None
+    (journal,) = left_journals(recorded(later), journals.read())
+    assert journal.fits is is_read
+    (note,) = sync(platform, later, *CHANGED)
+    assert ("did not end: 3 of 3" in note) is is_read
+    assert ("was ignored" in note) is not is_read
+    assert recorded(later).fence == fence
+
+
+def test_a_fence_does_not_go_back(platform: FakePlatform, tmp_path: Path) -> None:
+    """A lock that was lost counts from 1 again: what older journals say is not newer than the document."""
+    store, journals = MemoryStateStore(), memory_journals()
+    for fence, models in ((5, TABLES), (1, CHANGED)):
+        lock = FakeLock(fence=fence)
+        deployment = deployment_over(tmp_path, store=store, journals=journals, lock=lock)
+        sync(platform, deployment, *models)
+        assert recorded(deployment).fence == 5
 
 
 def test_a_journal_of_a_newer_format_is_refused(platform: FakePlatform, deployment: Deployment) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.errors import LockHeld, LockLost, StaleStateError, StoreError, UnsavedStateError
+from delta_engine.deployment.errors import LockHeld, LockLost, StoreError, UnsavedStateError
 from delta_engine.deployment.stores.files import FileJournals
 from delta_engine.deployment.stores.local import LocalJournalStore, LocalStateStore
-from delta_engine.deployment.stores.memory import MemoryFiles, MemoryStateStore, memory_journals
+from delta_engine.deployment.stores.memory import MemoryFiles
 from delta_engine.orchestrate.applying import UnrecordedApplyError
 from delta_engine.orchestrate.runs import open_run
 from tests.builders.deployment import HOLDER, deployment_over
@@ -37,22 +37,6 @@ def test_a_run_without_its_lock_stops(platform: FakePlatform, deployment: Deploy
 def test_a_lock_taken_from_the_dead_is_mentioned(platform: FakePlatform, tmp_path: Path) -> None:
     notes = sync(platform, deployment_over(tmp_path, lock=FakeLock(taken_over_from=HOLDER)), *TABLES)
     assert notes == [f"took over the lock of a run that died: {HOLDER}"]
-
-
-def test_a_run_that_lost_its_lock_cannot_save_after_another_one_took_it(
-    platform: FakePlatform, tmp_path: Path
-) -> None:
-    """The save of the former holder may be under way when it is taken over, and arrives later."""
-    store, journals = MemoryStateStore(), memory_journals()
-    deployment = deployment_over(tmp_path, store=store, journals=journals)
-    sync(platform, deployment, *TABLES)
-    with open_run(engine_over(platform, deployment), "sync") as former:
-        lock = FakeLock(taken_over_from=HOLDER)
-        taking = deployment_over(tmp_path, store=store, journals=journals, lock=lock)
-        with open_run(engine_over(platform, taking), "sync"):
-            pass
-        with pytest.raises(StaleStateError):
-            former.recorder.save(is_forced=True)
 
 
 def test_nothing_is_changed_where_nothing_can_be_recorded(platform: FakePlatform, tmp_path: Path) -> None:

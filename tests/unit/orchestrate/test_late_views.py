@@ -12,10 +12,12 @@ import pytest
 
 from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Allowance, DestructiveKind, Policy, Removed
+from delta_engine.aspects.column_masks import SetColumnMask
+from delta_engine.aspects.row_filters import SetRowFilter
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.document import records_of
+from delta_engine.deployment.document import DeploymentState, records_of
 from delta_engine.deployment.resources import without_resources
 from delta_engine.drift.drifted_resources import DriftRefusal
 from delta_engine.errors import CatalogReadError, InvalidModelError, StatementError
@@ -26,6 +28,8 @@ from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
+from delta_engine.orchestrate.undoing import plan_undo
+from delta_engine.plan_files.document import Options
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from delta_engine.telemetry import context
@@ -225,10 +229,14 @@ def sync_unverified(engine: Orchestrator, *models: Securable) -> None:
         engine.sync_tables(models)
 
 
-def statuses(engine: Orchestrator) -> dict[str, str]:
+def records_in(engine: Orchestrator) -> DeploymentState:
     loaded = engine.deployment.peek()
     assert loaded is not None
-    return {record.name.key: record.status.value for record in records_of(loaded.state).values()}
+    return loaded.state
+
+
+def statuses(engine: Orchestrator) -> dict[str, str]:
+    return {record.name.key: record.status.value for record in records_of(records_in(engine)).values()}
 
 
 def test_drift_of_a_table_that_was_not_verified_is_severe_an_hour_later(
@@ -498,23 +506,93 @@ def test_less_protection_is_drift_right_after_a_run(
         engine.sync_tables([models[-1]])
 
 
-def test_a_filter_that_its_view_does_not_show_yet_is_not_taken_for_the_declared_one(
-    runner: Faulty, engine: Orchestrator
+HIDING_VIEWS = {"row filter": "row_filters", "mask": "column_masks"}
+
+
+def shown_late(
+    runner: Faulty, engine: Orchestrator, what: str, before: Table, after: Table | None = None
 ) -> None:
-    """A model goes back to the filter that the view still shows."""
-    engine = free_to_unhide(runner, engine)
-    before, after = hiding("row filter", "hidden"), hiding("row filter", "other")
+    """Sync a model, and let the view of filters or masks show it on, also after a sync of another one."""
     shown: list[Row] = []
     engine.sync_tables([before])
-    lag(runner, "row_filters", noting(shown))
+    lag(runner, HIDING_VIEWS[what], noting(shown))
     drifted(engine, before)
-    lag(runner, "row_filters", lambda _: shown)
-    engine.sync_tables([after])
-    assert drifted(engine, after) == {}
-    engine.sync_tables([before])
-    assert runner.catalog.tables["dev.silver.orders"].state.row_filter == before.row_filter
+    lag(runner, HIDING_VIEWS[what], lambda _: shown)
+    if after is not None:
+        engine.sync_tables([after])
+
+
+def hiding_now(runner: Faulty) -> tuple[RowFilter | None, ColumnMask | None]:
+    table = runner.catalog.tables["dev.silver.orders"].state
+    return table.row_filter, table.columns[0].mask
+
+
+@pytest.mark.parametrize("comment", ["Orders", "Orders, again"])
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+@pytest.mark.parametrize("other", [None, "other"])
+def test_a_model_that_goes_back_to_what_a_view_shows_late_is_applied(
+    other: str | None, what: str, comment: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    """The filter or mask that the view shows was removed or replaced: the plan sets it again."""
+    engine = free_to_unhide(runner, engine)
+    before = hiding(what, "hidden")
+    shown_late(runner, engine, what, before, hiding(what, other) if other else KEYED)
+    back = replace(before, comment=comment)
+    engine.sync_tables([back])
+    assert hiding_now(runner) == (before.row_filter, before.columns[0].mask)
     runner.changed.clear()
-    assert drifted(engine, before) == {}
+    assert drifted(engine, back) == {}
+    statement = "DROP ROW FILTER" if what == "row filter" else "ALTER COLUMN id DROP MASK"
+    runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} {statement}")
+    assert [*drifted(engine, back)] == ["table.dev.silver.orders"]
+
+
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+def test_the_undo_of_a_removal_that_a_view_shows_late_sets_it_again(
+    what: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    engine = free_to_unhide(runner, engine)
+    before = hiding(what, "hidden")
+    shown_late(runner, engine, what, before, KEYED)
+    planned = plan_undo(engine, records_in(engine), Options())
+    assert [type(action) for align in planned.plan.align_tables for action in align.actions] == [
+        SetRowFilter if what == "row filter" else SetColumnMask
+    ]
+
+
+def test_a_model_that_goes_back_to_a_tag_that_a_view_shows_late_is_applied(
+    runner: Faulty, engine: Orchestrator
+) -> None:
+    one, two = replace(KEYED, tags={"team": "one"}), replace(KEYED, tags={"team": "two"})
+    engine.sync_tables([one])
+    lag(runner, "table_tags", showing("one"))
+    engine.sync_tables([two])
+    engine.sync_tables([one])
+    runner.changed.clear()
+    assert dict(runner.catalog.tables["dev.silver.orders"].state.tags) == {"team": "one"}
+    assert drifted(engine, one) == {}
+
+
+def test_a_filter_that_another_principal_removes_during_a_run_is_set_again_by_the_next(
+    runner: Faulty, engine: Orchestrator
+) -> None:
+    """The second read cannot tell it from a late view. A plan counts on neither."""
+    engine = free_to_unhide(runner, engine)
+    filtered = hiding("row filter", "hidden")
+    send = runner.catalog.run
+
+    def sent(sql: str) -> Sequence[Row]:
+        answer = send(sql)
+        if sql.startswith("CREATE TABLE"):
+            runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} DROP ROW FILTER")
+        return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner.catalog, "run", sent)
+        engine.sync_tables([filtered])
+    assert hiding_now(runner) == (None, None)
+    engine.sync_tables([filtered])
+    assert hiding_now(runner) == (filtered.row_filter, None)
 
 
 def record_current_statuses(engine: Orchestrator, models: Sequence[Table]) -> None:
