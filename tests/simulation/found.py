@@ -191,6 +191,18 @@ FOUND: Final[Mapping[str, Scenario]] = {
         ),
         last_changes=(ByHand("a", "mask like a model"),),
     ),
+    "a model goes back to a grant that the view still shows": Scenario(
+        seed=60116573,
+        stickiness=0.95,
+        handling=DriftHandling.REFUSE,
+        parts=(
+            Part("ann", (Wait(100.0), Command(Verb.DRIFT))),
+            Part("ben", (_SYNC, _SYNC)),
+            Part("cy", (_SYNC._replace(edits=(Edit("a", "grant", True),)),)),
+            Part("etl", ()),
+        ),
+        lags=(Lag("table_privileges", 10.0),),
+    ),
     "a model goes back to the row filter that the view still shows": Scenario(
         seed=40130879,
         stickiness=0.5,

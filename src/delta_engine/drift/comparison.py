@@ -152,6 +152,11 @@ def drift_of(resource: ComparedResource) -> tuple[Difference, ...]:
     return tuple(difference for difference in everything if difference.change not in late)
 
 
+def as_whole(policy: Policy) -> Policy:
+    """Return the policy for everything that a table has of its model, also what others may add."""
+    return replace(as_applied(policy), tags=Ownership.FULL, grants=Ownership.FULL)
+
+
 def _late_changes(resource: ComparedResource) -> set[Change]:
     return {Change(part.field, observed=part.actual, desired=part.expected) for part in resource.lag}
 
@@ -175,15 +180,15 @@ def with_applied_parts(
             continue
         late, wanted = _late_changes(resource), Comparison.of(model, present, policy=policy)
         missing = {difference.change.subject for difference in aspects.differences(wanted)}
+        applied = _renamer(resource)(resource.baseline)
         shown = [
             difference
-            for difference in resource.changes
+            for difference in _differences(applied, present, as_whole(policy))
             if difference.change in late
             and difference.kind in _TOLD_BY_VIEWS_ALONE
             and difference.change.subject not in missing
         ]
-        applied = state_of(_renamer(resource)(resource.baseline))
-        tables[model.key] = aspects.accept(present, applied, shown)
+        tables[model.key] = aspects.accept(present, state_of(applied), shown)
     return replace(snapshot, tables={**snapshot.tables, **tables}) if tables else snapshot
 
 

@@ -26,7 +26,14 @@ from delta_engine.deployment.definitions import (
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import created, noted, unmanaged_table
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
-from delta_engine.drift.comparison import differences_of, drift_of, is_known, may_lag, still_accepted
+from delta_engine.drift.comparison import (
+    as_whole,
+    differences_of,
+    drift_of,
+    is_known,
+    may_lag,
+    still_accepted,
+)
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.models import (
     Function,
@@ -133,18 +140,42 @@ def confirmed(
         ordered: as in `noted`.
         added: the keys of the columns that the apply added.
     """
-    comparison = Comparison.of(model, observed, earlier)
-    unrecorded = replace(comparison, declared=None, baseline=None, attempted=(), policy=as_applied(policy))
-    unconfirmed = tuple(aspects.differences(unrecorded))
+    comparison, whole = Comparison.of(model, observed, earlier), as_whole(policy)
+    unrecorded = replace(comparison, declared=None, baseline=None, attempted=(), policy=whole)
+    unconfirmed = _without_others(tuple(aspects.differences(unrecorded)), model, earlier, policy)
     if unconfirmed and policy.definitions is not Ownership.FULL:
         kept = kept_parts(comparison)
         unconfirmed = tuple(difference for difference in unconfirmed if difference not in kept)
     shown = _documented(unconfirmed)
-    to_come = _still_to_come(record, model, earlier, shown, as_applied(policy))
+    to_come = _still_to_come(record, model, earlier, shown, whole)
     lag = tuple(dict.fromkeys((*shown, *to_come)))
     if not shown:
         return replace(noted(record, model, observed, earlier, ordered=ordered, added=added), lag=lag)
     return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=shown, lag=lag)
+
+
+def _without_others(
+    differences: tuple[aspects.Difference, ...],
+    model: Table,
+    earlier: Recorded[Table] | None,
+    policy: Policy,
+) -> tuple[aspects.Difference, ...]:
+    """Return differences without the tags and grants of others, which the engine did not remove."""
+    others = {difference.change for difference in differences if _is_additional(difference, policy)}
+    if not others:
+        return differences
+    if earlier is not None and earlier.declared is not None:
+        before = Comparison.of(model, state_of(earlier.declared), policy=as_whole(policy))
+        others -= {difference.change for difference in aspects.differences(before)}
+    return tuple(difference for difference in differences if difference.change not in others)
+
+
+def _is_additional(difference: aspects.Difference, policy: Policy) -> bool:
+    """Whether it is a tag or grant that the model does not declare and the policy lets others add."""
+    if difference.kind is DriftKind.GRANT_ADDED:
+        return policy.grants is not Ownership.FULL
+    is_tag = difference.kind in (DriftKind.TABLE_TAG, DriftKind.COLUMN_TAG)
+    return is_tag and difference.change.desired is None and policy.tags is not Ownership.FULL
 
 
 def _still_to_come(

@@ -449,9 +449,14 @@ def test_a_filter_or_mask_that_was_soon_changed_is_no_drift_when_its_view_shows_
     drifted(engine, before)
     lag(runner, view)
     free.sync_tables([after])
-    lag(runner, view, lambda _: shown)
+    lag(runner, view, showing_on(shown))
     assert shown
     assert drifted(engine, after) == {}
+
+
+def showing_on(shown: list[Row]) -> Callable[[Sequence[Row]], Sequence[Row]]:
+    """Return what lets a view show earlier rows."""
+    return lambda _: shown
 
 
 def noting(shown: list[Row]) -> Callable[[Sequence[Row]], Sequence[Row]]:
@@ -517,7 +522,7 @@ def shown_late(
     engine.sync_tables([before])
     lag(runner, HIDING_VIEWS[what], noting(shown))
     drifted(engine, before)
-    lag(runner, HIDING_VIEWS[what], lambda _: shown)
+    lag(runner, HIDING_VIEWS[what], showing_on(shown))
     if after is not None:
         engine.sync_tables([after])
 
@@ -560,17 +565,47 @@ def test_the_undo_of_a_removal_that_a_view_shows_late_sets_it_again(
     ]
 
 
-def test_a_model_that_goes_back_to_a_tag_that_a_view_shows_late_is_applied(
-    runner: Faulty, engine: Orchestrator
+TAGGED_AND_GRANTED = orders(
+    Column("id", "bigint", tags={"unit": "one"}),
+    tags={"team": "one"},
+    grants={"analysts": ("SELECT",)},
+)
+CHANGED_SINCE = {
+    "another value": replace(TAGGED_AND_GRANTED, tags={"team": "two"}),
+    "no tag": replace(TAGGED_AND_GRANTED, tags={}),
+    "no tag of the column": replace(TAGGED_AND_GRANTED, columns=(Column("id", "bigint"),)),
+    "no grant": replace(TAGGED_AND_GRANTED, grants={}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGED_SINCE)
+def test_a_model_that_goes_back_to_a_tag_or_grant_that_a_view_shows_late_is_applied(
+    change: str, runner: Faulty, engine: Orchestrator
 ) -> None:
-    one, two = replace(KEYED, tags={"team": "one"}), replace(KEYED, tags={"team": "two"})
-    engine.sync_tables([one])
-    lag(runner, "table_tags", showing("one"))
-    engine.sync_tables([two])
-    engine.sync_tables([one])
+    before, shown = TAGGED_AND_GRANTED, dict[str, list[Row]]()
+    engine.sync_tables([before])
+    views = ("table_tags", "column_tags", "table_privileges")
+    for view in views:
+        lag(runner, view, noting(shown.setdefault(view, [])))
+    drifted(engine, before)
+    for view in views:
+        lag(runner, view, showing_on(shown[view]))
+    engine.sync_tables([CHANGED_SINCE[change]])
+    assert drifted(engine, CHANGED_SINCE[change]) == {}
+    engine.sync_tables([before])
     runner.changed.clear()
-    assert dict(runner.catalog.tables["dev.silver.orders"].state.tags) == {"team": "one"}
-    assert drifted(engine, one) == {}
+    table = runner.catalog.tables["dev.silver.orders"].state
+    assert (dict(table.tags), dict(table.grants)) == ({"team": "one"}, {"analysts": ("SELECT",)})
+    assert dict(table.columns[0].tags) == {"unit": "one"}
+    assert drifted(engine, before) == {}
+
+
+def test_tags_and_grants_of_others_are_not_late(runner: Faulty, engine: Orchestrator) -> None:
+    engine.sync_tables([TAGGED_AND_GRANTED])
+    runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} SET TAGS ('theirs' = 'x')")
+    runner.catalog.by_hand(f"GRANT MODIFY ON TABLE {ADDRESS} TO `writers`")
+    engine.sync_tables([CHANGED_SINCE["no tag"]])
+    assert statuses(engine)["dev.silver.orders"] == "healthy"
 
 
 def test_a_filter_that_another_principal_removes_during_a_run_is_set_again_by_the_next(
