@@ -337,7 +337,7 @@ class OwnChangesAreNoDrift(Invariant):
     def on_granted(
         self, process: Process | None, lost: frozenset[str], now: frozenset[str], sql: str
     ) -> str | None:
-        if process is None:
+        if process is None or not process.holds_lock:
             self._touched.add(f"dev.silver.{FUNCTION}")
         return None
 

@@ -98,16 +98,16 @@ class Deployment:
         facts = self.facts()
         with self._leased(facts, "state restore", notify) as lease:
             require = partial(_require_successor, force=force, is_version=is_version)
-            state = signed(state, facts, fence=lease.fence)
             try:
                 current = self.repository.load()
             except CorruptStateError as error:
                 notify(f"the current document cannot be read; any remains are kept as a backup: {error}")
                 current = None
             if current is None:
-                return self.repository.replace_lost(state, require)
+                return self.repository.replace_lost(signed(state, facts, fence=lease.fence), require)
             require(state, current.identity)
-            return self.repository.save(state, current)
+            fence = max(lease.fence, current.state.fence or 0)
+            return self.repository.save(signed(state, facts, fence=fence), current)
 
     def start_over(self, notify: Notify) -> LoadedState:
         """Save an empty document in place of one that is gone or cannot be read; its versions stay.

@@ -41,7 +41,13 @@ from delta_engine.models import (
 )
 from delta_engine.models.nested_types import Path, all_differences, lower_path, paths_inside
 from delta_engine.models.types import DataType
-from delta_engine.ownership.recorded import AcceptedDrift, AnyRecord, Recorded, Status
+from delta_engine.ownership.recorded import (
+    AcceptedDrift,
+    AnyRecord,
+    Recorded,
+    RecordedDifference,
+    Status,
+)
 from delta_engine.sql.readable_types import readable_data_type
 from delta_engine.state.states import CatalogState, SecurableState, TableState, former_name_of, state_of
 from delta_engine.state.view_states import ViewState
@@ -148,7 +154,7 @@ def is_known(resource: ComparedResource) -> bool:
 def drift_of(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return the drift of an existing securable, without what the catalog only shows late."""
     everything = (*_renamed(resource), *unexplained(resource), *_reordered(resource))
-    late = _late_changes(resource)
+    late = late_changes(resource.lag)
     return tuple(difference for difference in everything if difference.change not in late)
 
 
@@ -157,8 +163,18 @@ def as_whole(policy: Policy) -> Policy:
     return replace(as_applied(policy), tags=Ownership.FULL, grants=Ownership.FULL)
 
 
-def _late_changes(resource: ComparedResource) -> set[Change]:
-    return {Change(part.field, observed=part.actual, desired=part.expected) for part in resource.lag}
+def late_changes(lag: Iterable[RecordedDifference]) -> set[Change]:
+    """Return late parts of a record as comparisons show them."""
+    return {Change(part.field, observed=part.actual, desired=part.expected) for part in lag}
+
+
+def shown_late(resource: ComparedResource, present: SecurableState) -> tuple[Difference, ...]:
+    """Return what a securable shows and the record expects to be late, tags and grants that others may add included."""
+    if not resource.lag:
+        return ()
+    late, applied = late_changes(resource.lag), _renamer(resource)(resource.baseline)
+    differences = _differences(applied, present, as_whole(resource.policy))
+    return tuple(difference for difference in differences if difference.change in late)
 
 
 def with_applied_parts(
@@ -178,17 +194,14 @@ def with_applied_parts(
         present = snapshot.tables.get(model.qualified_name.key)
         if resource is None or present is None or not isinstance(model, Table):
             continue
-        late, wanted = _late_changes(resource), Comparison.of(model, present, policy=policy)
-        missing = {difference.change.subject for difference in aspects.differences(wanted)}
-        applied = _renamer(resource)(resource.baseline)
-        shown = [
+        missing = {difference.change.subject for difference in _differences(model, present, as_whole(policy))}
+        late = [
             difference
-            for difference in _differences(applied, present, as_whole(policy))
-            if difference.change in late
-            and difference.kind in _TOLD_BY_VIEWS_ALONE
-            and difference.change.subject not in missing
+            for difference in shown_late(resource, present)
+            if difference.kind in _TOLD_BY_VIEWS_ALONE and difference.change.subject not in missing
         ]
-        tables[model.key] = aspects.accept(present, state_of(applied), shown)
+        applied = state_of(_renamer(resource)(resource.baseline))
+        tables[model.key] = aspects.accept(present, applied, late)
     return replace(snapshot, tables={**snapshot.tables, **tables}) if tables else snapshot
 
 

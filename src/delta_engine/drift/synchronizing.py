@@ -15,6 +15,7 @@ from delta_engine import aspects
 from delta_engine.actions import Align, AlignTable, Create, SecurableChange, TablePlan
 from delta_engine.actions.drift_policy import DELETIONS, DriftKind
 from delta_engine.actions.policy import Ownership, Policy, as_applied
+from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.comparison import AnyComparison, Comparison, Model_co
@@ -31,7 +32,9 @@ from delta_engine.drift.comparison import (
     differences_of,
     drift_of,
     is_known,
+    late_changes,
     may_lag,
+    shown_late,
     still_accepted,
 )
 from delta_engine.drift.drifted_resources import ComparedResource
@@ -141,33 +144,38 @@ def confirmed(
         added: the keys of the columns that the apply added.
     """
     comparison, whole = Comparison.of(model, observed, earlier), as_whole(policy)
+    recent = earlier if _is_soon_after(record, earlier) else None
     unrecorded = replace(comparison, declared=None, baseline=None, attempted=(), policy=whole)
-    unconfirmed = _without_others(tuple(aspects.differences(unrecorded)), model, earlier, policy)
-    if unconfirmed and policy.definitions is not Ownership.FULL:
-        kept = kept_parts(comparison)
-        unconfirmed = tuple(difference for difference in unconfirmed if difference not in kept)
-    shown = _documented(unconfirmed)
-    to_come = _still_to_come(record, model, earlier, shown, whole)
-    lag = tuple(dict.fromkeys((*shown, *to_come)))
+    differences = tuple(aspects.differences(unrecorded))
+    others = _of_others(differences, comparison, earlier, policy)
+    others -= late_changes(recent.lag if recent else ())
+    shown = _documented(difference for difference in differences if difference.change not in others)
+    lag = tuple(dict.fromkeys((*shown, *_still_to_come(model, recent, shown, whole))))
     if not shown:
         return replace(noted(record, model, observed, earlier, ordered=ordered, added=added), lag=lag)
     return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=shown, lag=lag)
 
 
-def _without_others(
-    differences: tuple[aspects.Difference, ...],
-    model: Table,
+def _is_soon_after(record: Recorded[Table], earlier: Recorded[Table] | None) -> bool:
+    """Whether the catalog may still show late what the run before applied."""
+    at, before = record.deployed_at, earlier.deployed_at if earlier is not None else None
+    return at is not None and before is not None and may_lag(before, at)
+
+
+def _of_others(
+    differences: Collection[aspects.Difference],
+    comparison: Comparison[Table, TableState],
     earlier: Recorded[Table] | None,
     policy: Policy,
-) -> tuple[aspects.Difference, ...]:
-    """Return differences without the tags and grants of others, which the engine did not remove."""
+) -> set[Change]:
+    """Return the changes that others made and the engine leaves to them. What it removed itself is none of them."""
     others = {difference.change for difference in differences if _is_additional(difference, policy)}
-    if not others:
-        return differences
-    if earlier is not None and earlier.declared is not None:
-        before = Comparison.of(model, state_of(earlier.declared), policy=as_whole(policy))
+    for ours in earlier.ours if earlier is not None and others else ():
+        before = Comparison.of(comparison.desired, state_of(ours), policy=as_whole(policy))
         others -= {difference.change for difference in aspects.differences(before)}
-    return tuple(difference for difference in differences if difference.change not in others)
+    if differences and policy.definitions is not Ownership.FULL:
+        others |= {difference.change for difference in kept_parts(comparison)}
+    return others
 
 
 def _is_additional(difference: aspects.Difference, policy: Policy) -> bool:
@@ -179,7 +187,6 @@ def _is_additional(difference: aspects.Difference, policy: Policy) -> bool:
 
 
 def _still_to_come(
-    record: Recorded[Table],
     model: Table,
     earlier: Recorded[Table] | None,
     shown: Collection[RecordedDifference],
@@ -191,11 +198,10 @@ def _still_to_come(
     of that run that is gone by now: its view may not have shown it yet.
 
     Args:
-        record: after the apply.
+        earlier: the record before the apply; None if it was long before.
         shown: how the catalog differs now.
     """
-    at, before = record.deployed_at, earlier and earlier.deployed_at
-    if earlier is None or earlier.declared is None or not (at and before and may_lag(before, at)):
+    if earlier is None or earlier.declared is None:
         return
     hides = earlier.declared.row_filter or any(column.mask for column in earlier.declared.columns)
     if not earlier.lag and not hides:
@@ -355,10 +361,12 @@ def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedR
         record = replace(record, accepted=accepted)
     differences = differences_of(compared)
     is_kept = record.is_begun_drop and not drift_of(compared)  # the DROP was not done
-    if is_kept or not differences:
+    if is_kept:
         return _seen(record)
     explained = _documented(differences)
-    lag = tuple(_still_late(compared.lag, explained))
+    lag = tuple(_still_late(compared.lag, _documented(shown_late(compared, compared.observed))))
+    if not differences:
+        return _seen(record, lag=lag)
     checksum = schema_checksum(state_now.columns) if isinstance(state_now, TableState) else None
     if is_known(compared) and (drift := _documented(drift_of(compared))):
         failure = record.failure if compared.attempted else None

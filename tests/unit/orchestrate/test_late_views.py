@@ -532,16 +532,26 @@ def hiding_now(runner: Faulty) -> tuple[RowFilter | None, ColumnMask | None]:
     return table.row_filter, table.columns[0].mask
 
 
+@pytest.mark.parametrize("has_run_between", [False, True])
 @pytest.mark.parametrize("comment", ["Orders", "Orders, again"])
 @pytest.mark.parametrize("what", HIDING_VIEWS)
 @pytest.mark.parametrize("other", [None, "other"])
 def test_a_model_that_goes_back_to_what_a_view_shows_late_is_applied(
-    other: str | None, what: str, comment: str, runner: Faulty, engine: Orchestrator
+    other: str | None,
+    what: str,
+    comment: str,
+    has_run_between: bool,
+    runner: Faulty,
+    engine: Orchestrator,
 ) -> None:
     """The filter or mask that the view shows was removed or replaced: the plan sets it again."""
     engine = free_to_unhide(runner, engine)
     before = hiding(what, "hidden")
-    shown_late(runner, engine, what, before, hiding(what, other) if other else KEYED)
+    after = hiding(what, other) if other else KEYED
+    shown_late(runner, engine, what, before, after)
+    if has_run_between:
+        engine.sync_tables([replace(after, comment="in between")])
+        assert drifted(engine, after) == {}
     back = replace(before, comment=comment)
     engine.sync_tables([back])
     assert hiding_now(runner) == (before.row_filter, before.columns[0].mask)
@@ -578,9 +588,10 @@ CHANGED_SINCE = {
 }
 
 
+@pytest.mark.parametrize("has_run_between", [False, True])
 @pytest.mark.parametrize("change", CHANGED_SINCE)
 def test_a_model_that_goes_back_to_a_tag_or_grant_that_a_view_shows_late_is_applied(
-    change: str, runner: Faulty, engine: Orchestrator
+    change: str, has_run_between: bool, runner: Faulty, engine: Orchestrator
 ) -> None:
     before, shown = TAGGED_AND_GRANTED, dict[str, list[Row]]()
     engine.sync_tables([before])
@@ -590,8 +601,11 @@ def test_a_model_that_goes_back_to_a_tag_or_grant_that_a_view_shows_late_is_appl
     drifted(engine, before)
     for view in views:
         lag(runner, view, showing_on(shown[view]))
-    engine.sync_tables([CHANGED_SINCE[change]])
-    assert drifted(engine, CHANGED_SINCE[change]) == {}
+    after = CHANGED_SINCE[change]
+    engine.sync_tables([after])
+    if has_run_between:
+        engine.sync_tables([replace(after, comment="in between")])
+    assert drifted(engine, after) == {}
     engine.sync_tables([before])
     runner.changed.clear()
     table = runner.catalog.tables["dev.silver.orders"].state
