@@ -191,30 +191,6 @@ FOUND: Final[Mapping[str, Scenario]] = {
         ),
         last_changes=(ByHand("a", "mask like a model"),),
     ),
-    "a report with models of before reads the journal of a killed rename": Scenario(
-        seed=70021304,
-        stickiness=0.9,
-        handling=DriftHandling.REVERT,
-        parts=(
-            Part("ann", (Command(Verb.DRIFT, has_consent=True, faults=(Fault(1, FaultKind.FROZEN),)),)),
-            Part(
-                "ben",
-                (
-                    _SYNC,
-                    Command(
-                        Verb.UNDO,
-                        (Edit("b", "key", False),),
-                        has_consent=True,
-                        faults=(Fault(1, FaultKind.CONFLICT),),
-                    ),
-                    Wait(30.0),
-                    _SYNC._replace(
-                        edits=(Edit("a", "name", "2"),), faults=(Fault(14, FaultKind.KILLED_AFTER),)
-                    ),
-                ),
-            ),
-        ),
-    ),
     "another principal masks a column during a run, and the next one drops the column that the mask reads": Scenario(
         seed=70049043,
         stickiness=0.95,

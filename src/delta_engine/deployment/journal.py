@@ -6,7 +6,7 @@ run replays it if it fits the document (`JournalStart.fits`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,7 +24,7 @@ from delta_engine.deployment.document import (
     Checksum,
     DeploymentState,
 )
-from delta_engine.deployment.resources import unfinished, with_renamed
+from delta_engine.deployment.resources import unfinished
 from delta_engine.deployment.stored_definitions import (
     PLAIN_DEFINITIONS,
     Definition,
@@ -166,7 +166,7 @@ def replay(
             plan = AppliedPlan(checksum=start.plan, applied_at=at, applied_by=by, is_whole=False)
             state = state.with_applied_plan(plan)
         finished = {entry.key: record_of(entry.resource) for entry in entries}
-        resources = {**_under_new_names(resources, finished.values()), **finished}
+        resources |= finished
         resources |= _interrupted(resources, start, finished.keys(), f"{who} ended before it was done")
         of_all = len({*start.keys, *finished})
         notes.append(f"{who} did not end: {len(finished)} of {of_all} resources were recorded")
@@ -256,15 +256,6 @@ def _current(line: bytes, start: JournalStart | None) -> bytes:
         return line
     entry = msgspec.json.decode(line)
     return msgspec.json.encode({**entry, "resource": resource_v2(entry["resource"])})
-
-
-def _under_new_names(records: dict[str, AnyRecord], finished: Iterable[AnyRecord]) -> dict[str, AnyRecord]:
-    """Return records under the names that a run gave to what it finished."""
-    for record in finished:
-        former = records.get(record.former_key or "")
-        if former is not None and record.applied is not None:
-            records = with_renamed(records, former.name, record.name)
-    return records
 
 
 def _misfit(who: str, start: JournalStart, entries: Sequence[JournalEntry], state: DeploymentState) -> str:
