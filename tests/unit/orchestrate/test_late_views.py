@@ -434,14 +434,17 @@ def test_a_table_keeps_its_old_name_if_a_new_table_of_its_new_name_is_dropped_be
     assert "dev.silver.orders" in runner.catalog.tables
 
 
+HIDING_VIEWS = {"row filter": "row_filters", "mask": "column_masks"}
+
+
 @pytest.mark.parametrize("is_replaced", [True, False])
-@pytest.mark.parametrize("what", ["row filter", "mask"])
+@pytest.mark.parametrize("what", HIDING_VIEWS)
 def test_a_filter_or_mask_that_was_soon_changed_is_no_drift_when_its_view_shows_it(
     what: str, is_replaced: bool, runner: Faulty, engine: Orchestrator
 ) -> None:
     """The table told of it at once when it was set, and its view shows it later."""
     free = free_to_unhide(runner, engine)
-    view = "row_filters" if what == "row filter" else "column_masks"
+    view = HIDING_VIEWS[what]
     before, after = hiding(what, "hidden"), hiding(what, "other") if is_replaced else KEYED
     shown: list[Row] = []
     engine.sync_tables([before])
@@ -511,20 +514,14 @@ def test_less_protection_is_drift_right_after_a_run(
         engine.sync_tables([models[-1]])
 
 
-HIDING_VIEWS = {"row filter": "row_filters", "mask": "column_masks"}
-
-
-def shown_late(
-    runner: Faulty, engine: Orchestrator, what: str, before: Table, after: Table | None = None
-) -> None:
+def shown_late(runner: Faulty, engine: Orchestrator, what: str, before: Table, after: Table) -> None:
     """Sync a model, and let the view of filters or masks show it on, also after a sync of another one."""
     shown: list[Row] = []
     engine.sync_tables([before])
     lag(runner, HIDING_VIEWS[what], noting(shown))
     drifted(engine, before)
     lag(runner, HIDING_VIEWS[what], showing_on(shown))
-    if after is not None:
-        engine.sync_tables([after])
+    engine.sync_tables([after])
 
 
 def hiding_now(runner: Faulty) -> tuple[RowFilter | None, ColumnMask | None]:
