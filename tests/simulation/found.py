@@ -7,7 +7,18 @@ from typing import Final
 
 from delta_engine.actions.drift_policy import DriftHandling
 from tests.simulation.lagging import Lag
-from tests.simulation.scenarios import ByHand, Command, Edit, Fault, FaultKind, Part, Scenario, Verb, Wait
+from tests.simulation.scenarios import (
+    ByHand,
+    Command,
+    Edit,
+    Fault,
+    FaultKind,
+    Part,
+    Scenario,
+    Verb,
+    Wait,
+    Write,
+)
 
 _SYNC: Final = Command(Verb.SYNC, has_consent=True)
 _KILLED_BEFORE_THE_SAVE: Final = Command(Verb.SYNC, faults=(Fault(16, FaultKind.KILLED_BEFORE),))
@@ -227,6 +238,54 @@ FOUND: Final[Mapping[str, Scenario]] = {
             Part("cy", (_SYNC, _SYNC._replace(edits=(Edit("b", "row filter", "mine"),)))),
         ),
         lags=(Lag("row_filters", 10.0),),
+    ),
+    "a report with models of before reads the journal of a killed rename": Scenario(
+        seed=70021304,
+        stickiness=0.9,
+        handling=DriftHandling.REVERT,
+        parts=(
+            Part("ann", (Command(Verb.DRIFT, has_consent=True, faults=(Fault(1, FaultKind.FROZEN),)),)),
+            Part(
+                "ben",
+                (
+                    _SYNC,
+                    Command(
+                        Verb.UNDO,
+                        (Edit("b", "key", False),),
+                        has_consent=True,
+                        faults=(Fault(1, FaultKind.CONFLICT),),
+                    ),
+                    Wait(30.0),
+                    _SYNC._replace(
+                        edits=(Edit("a", "name", "2"),), faults=(Fault(14, FaultKind.KILLED_AFTER),)
+                    ),
+                ),
+            ),
+        ),
+    ),
+    "a report reads the catalog while an undo drops a function whose grant was refused": Scenario(
+        seed=70049202,
+        stickiness=0.9,
+        handling=DriftHandling.REFUSE,
+        parts=(
+            Part(
+                "ann",
+                (
+                    _SYNC._replace(
+                        edits=(Edit("twice", "grant", True),), faults=(Fault(23, FaultKind.REFUSED),)
+                    ),
+                    Wait(5.0),
+                    Command(Verb.DRIFT, has_consent=True, faults=(Fault(6, FaultKind.FROZEN),)),
+                ),
+            ),
+            Part(
+                "ben",
+                (_SYNC, Command(Verb.UNDO, has_consent=True, faults=(Fault(6, FaultKind.SLOW),))),
+            ),
+            Part("jo", (Wait(10.0), ByHand("a", "default"))),
+            Part("etl", (Write("a"),)),
+        ),
+        is_on_databricks=True,
     ),
     "the second read of a report gets no answer": Scenario(
         seed=7,

@@ -144,11 +144,9 @@ def differences_of(resource: ComparedResource) -> tuple[Difference, ...]:
 def is_known(resource: ComparedResource) -> bool:
     """Whether it is known what runs of the engine did to it. A DROP that may have failed changed nothing of it."""
     record = resource.record
-    return (
-        not record.is_half_done
-        or bool(resource.attempted)
-        or (record.is_begun_drop and resource.observed.exists)
-    )
+    if record.is_begun_drop:
+        return resource.observed.exists
+    return not record.is_half_done or bool(resource.attempted)
 
 
 def drift_of(resource: ComparedResource) -> tuple[Difference, ...]:

@@ -95,10 +95,10 @@ class DriftDetector:
     ) -> Mapping[str, QualifiedName]:
         """Return the present names of missing tables that were renamed, by resource key.
 
-        Delta's id is the same under both names. It costs two statements per undeclared table of their schemas.
+        Delta's id is the same under both names. It costs two statements per table of their schemas that they can be.
 
         Args:
-            others: the undeclared tables of the models' schemas.
+            others: those that they can be now.
         """
         ids = {
             table.record.delta_table_id: name

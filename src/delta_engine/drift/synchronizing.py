@@ -360,7 +360,8 @@ def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedR
     if accepted != record.accepted:
         record = replace(record, accepted=accepted)
     differences = differences_of(compared)
-    is_kept = record.is_begun_drop and not drift_of(compared)  # the DROP was not done
+    is_kept = record.is_begun_drop and not record.attempts and not drift_of(compared)
+    record = _without_drop(record)
     if is_kept:
         return _seen(record)
     explained = _documented(differences)
@@ -372,6 +373,12 @@ def _synchronized(record: AnyRecord, observed: CatalogState, compared: ComparedR
         failure = record.failure if compared.attempted else None
         return _seen(record, failure=failure, drift=drift, lag=lag, actual_checksum=checksum)
     return _seen(record, failure=record.failure, explained=explained, lag=lag, actual_checksum=checksum)
+
+
+def _without_drop(record: AnyRecord) -> AnyRecord:
+    """Return the record of what exists: a DROP of the run that last changed it was not done."""
+    change = record.change
+    return replace(record, change=change.with_values(is_drop=False)) if change and change.is_drop else record
 
 
 def _still_late(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from delta_engine.actions import Align, AlignTable, Create, Reversal, TablePlan, reversal_of
+from delta_engine.actions import Align, AlignTable, Create, Drop, Reversal, TablePlan, reversal_of
 from delta_engine.aspects import former_name
 from delta_engine.models import QualifiedName, resource_key
 from delta_engine.ownership.recorded import AnyRecord, LastChange, is_of_table
@@ -46,6 +46,7 @@ def last_changes(
     }
     former = {key: name for align in plan.alignments for key, name in _former_name(align, records)}
     created = {resource_key(change.name) for change in plan.changes if isinstance(change, Create)}
+    dropped = {resource_key(change.name) for change in plan.changes if isinstance(change, Drop)}
     return {
         key: LastChange(
             run=run,
@@ -55,6 +56,7 @@ def last_changes(
             version=before.get(key.partition(".")[2]),
             undoes=undoes,
             former=former.get(key),
+            is_drop=key in dropped,
         )
         for key in map(resource_key, plan.changed_names())
     }

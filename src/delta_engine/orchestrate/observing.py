@@ -35,7 +35,7 @@ from delta_engine.models import (
 from delta_engine.models.constraints import resolved, tables_of_open_keys
 from delta_engine.orchestrate.runs import UNREADABLE, Environment, OpenRun
 from delta_engine.orchestrate.undeclared import undeclared_models
-from delta_engine.ownership.recorded import recorded_former
+from delta_engine.ownership.recorded import recorded_former, table_record
 from delta_engine.ownership.recorded_models import (
     under_new_names,
     with_models,
@@ -397,7 +397,7 @@ def detected_drift(
     drifted = detector.detect(records, now=now)
     missing = [record for record in records if not record.observed.exists and record.model_key in declared]
     if missing:
-        names = detector.new_names(missing, _others_under_new_names(environment, basis.observed))
+        names = detector.new_names(missing, _under_new_names(environment, basis, missing))
         drifted = tuple(
             replace(resource, renamed_to=names.get(resource_key(resource.name))) for resource in drifted
         )
@@ -410,9 +410,22 @@ def detected_drift(
     )
 
 
-def _others_under_new_names(environment: Environment, observed: CatalogState) -> list[QualifiedName]:
-    """Return the undeclared tables that can be declared ones under new names, where tables can be renamed."""
-    runner, others = environment.action_runner, observed.other_tables
+def _under_new_names(
+    environment: Environment, basis: Observation, missing: Sequence[ComparedResource]
+) -> list[QualifiedName]:
+    """Return the tables that can be missing ones under new names, where tables can be renamed.
+
+    They are in no record, or a run that was killed has recorded that it renamed them.
+    """
+    keys = {resource.key for resource in missing}
+    renamed = (
+        table.qualified_name
+        for table in of_kind(Table, basis.retired)
+        if (record := table_record(basis.records, table.qualified_name)) is not None
+        and record.former_key in keys
+        and basis.observed.tables.get(table.key, ABSENT).exists
+    )
+    runner, others = environment.action_runner, [*renamed, *basis.observed.other_tables]
     if not isinstance(runner, ActionRunner):  # what an injected executor can do is not known
-        return [*others]
+        return others
     return [name for name in others if not runner.capabilities.refusal(Feature.TABLE_RENAMES, name.catalog)]

@@ -66,6 +66,8 @@ class LastChange(OpenStruct, frozen=True, kw_only=True):
         version: Delta's version of the table before such a run; None if it is unknown.
         undoes: the run that it undoes; None for a sync or a revert.
         former: the name from which the run renamed a table or view; None if it did not.
+        is_drop: whether the run was to drop the resource, until a later one records that it exists. Earlier engines did
+            not record it.
     """
 
     run: str
@@ -75,6 +77,7 @@ class LastChange(OpenStruct, frozen=True, kw_only=True):
     version: Count | None = None
     undoes: str | None = None
     former: str | None = None
+    is_drop: bool = False
 
 
 class Kept(Generic[Model_co]):
@@ -261,10 +264,11 @@ class Recorded(Generic[Model_co]):
 
     @property
     def is_begun_drop(self) -> bool:
-        """Whether a run was dropping it, and its end is unknown: a change since the last apply, without a model."""
-        if self.attempts or not self.is_half_done or self.change is None or self.change.is_new:
+        """Whether a run was dropping it, and its end is unknown: its last change says so, or nothing was attempted."""
+        change = self.change
+        if change is None or change.is_new or (self.attempts and not change.is_drop):
             return False
-        return self.deployed_at is not None and not self.is_change_applied
+        return self.status in HALF_DONE and self.deployed_at is not None and not self.is_change_applied
 
     @property
     def is_begun_change(self) -> bool:

@@ -32,6 +32,7 @@ from delta_engine.models import (
 from delta_engine.ownership.recorded import (
     AnyRecord,
     Failure,
+    Kept,
     LastChange,
     Recorded,
     RecordedDifference,
@@ -80,6 +81,34 @@ def test_the_half_done_work_of_a_run_is_no_drift(before: Status, after: Status) 
     resource = with_orders(state, replace(as_applied(), table_comment="half-way")).resources[KEY]
     assert (resource.status, len(resource.differences)) == (after, 1)
     assert with_orders(state, as_applied()).resources[KEY].status is Status.HEALTHY
+
+
+DROPPED = LastChange(run="b", at=LATER + timedelta(seconds=1), is_drop=True)
+
+
+def test_a_drop_in_doubt_is_known_behind_an_unfinished_run() -> None:
+    before = applied(WORKED_MODEL)
+    attempted = unfinished(ORDERS, None, attempted=[Kept(WORKED_MODEL)], earlier=before, change=JUST_NOW)
+    doubt = Failure(Status.UNKNOWN, "lost")
+    assert not replace(attempted, change=JUST_NOW, failure=doubt).is_begun_drop
+    assert replace(attempted, change=DROPPED, failure=doubt).is_begun_drop
+    assert not replace(attempted, change=DROPPED, failure=Failure(Status.FAILED, "refused")).is_begun_drop
+    state = deployment_state(WORKED_MODEL)
+    state = state.with_resources({KEY: replace(attempted, change=DROPPED, failure=doubt)})
+    gone = with_orders(state, ABSENT).resources[KEY]
+    assert gone.is_begun_drop
+    assert not gone.is_missing
+
+
+@pytest.mark.parametrize("left", [Status.UNKNOWN, Status.FAILED])
+def test_the_next_deletion_after_a_drop_that_was_not_done_is_drift(left: Status) -> None:
+    before = unfinished(ORDERS, None, attempted=[Kept(WORKED_MODEL)], earlier=applied(WORKED_MODEL))
+    state = deployment_state(WORKED_MODEL)
+    state = state.with_resources({KEY: replace(before, change=DROPPED, failure=Failure(left, "lost"))})
+    kept = with_orders(state, as_applied()).resources[KEY]
+    assert kept.attempts == before.attempts
+    doubted = replace(kept, failure=Failure(Status.UNKNOWN, "lost"))
+    assert with_orders(state.with_resources({KEY: doubted}), ABSENT).resources[KEY].is_missing
 
 
 def test_a_table_that_is_gone_is_missing_and_keeps_its_definition() -> None:

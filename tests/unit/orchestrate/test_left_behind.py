@@ -209,3 +209,27 @@ def test_what_a_killed_run_dropped_is_forgotten(
     project.sync(CONSENTS)
     assert project.drift() == {}
     assert name.split()[-1] not in project.run("state list").stdout
+
+
+RENAME = "ALTER TABLE `dev`.`silver`.`customers` RENAME"
+
+
+@pytest.mark.parametrize("statement", [RENAME, "DESCRIBE HISTORY `dev`.`silver`.`clients`"])
+def test_models_of_before_are_told_the_name_that_a_killed_run_gave_to_a_table(
+    project: CatalogProject, statement: str
+) -> None:
+    """Whether or not the run recorded that it had renamed the table."""
+    declare(project, "", "", OTHERS + TABLE)
+    project.sync()
+    renamed = TABLE.replace("name: customers", "name: clients\n    renamed_from: customers")
+    declare(project, "", "", OTHERS + renamed)
+    project.kill("sync --yes", statement, is_done=True)
+    assert "dev.silver.clients" in project.catalog.tables
+    declare(project, "", "", OTHERS + TABLE)
+    report = json.loads(project.run("drift --json").stdout)
+    assert [resource["resource"] for resource in report["deleted"]] == ["table.dev.silver.customers"]
+    assert "dev.silver.customers: it was renamed to dev.silver.clients" in " ".join(report["notes"])
+    assert project.run("sync --yes").code == 3  # it would create an empty table beside the renamed one
+    project.run("drift --accept --yes")
+    assert project.drift() == {}
+    assert project.run("plan").stdout.count("customers") == 0
