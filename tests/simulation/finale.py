@@ -32,6 +32,9 @@ _BOTH_COLUMNS: Final = re.compile(
 )
 """Refuses a rename whose new column a run added before its model named the former one. The user drops the new one."""
 
+_RENAMED_FIELD: Final = "column s.a: it was renamed to 's.n' outside the engine"
+"""Refuses a plan that would drop a renamed field. If the table has both fields, a revert is refused as well."""
+
 
 def play_finale(world: World) -> None:
     """Play the end of a story."""
@@ -75,6 +78,11 @@ def _converge(world: World, team: Team) -> None:
                 parts and "column x" not in parts
             ):  # a column that comes back has no values, so it takes NULL
                 world.commit(team, _NAME, Edit(name, "required", False))
+            has_both_fields = {"column s.a", "column s.n"} <= parts.keys()
+            if has_both_fields and not is_reverted and _RENAMED_FIELD in _left_to_do(world, team):
+                # a run added s.a again, without values: the refusal of the revert says to drop it
+                world.run_by_hand(f"ALTER TABLE {sql_name(table)} DROP COLUMN s.a", "as the refusal says")
+                world.change_by_hand(ByHand(name, "rename s.n"))
         _follow(world, _left_to_do(world, team))
     codes, left = _synced(world, team)
     if _BOTH_EXIST.search(left):  # only the first sync saw that a killed run had created the old table

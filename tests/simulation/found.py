@@ -287,6 +287,29 @@ FOUND: Final[Mapping[str, Scenario]] = {
         ),
         is_on_databricks=True,
     ),
+    "a run adds a field again that a person renamed, and the model of before has it alone": Scenario(
+        seed=200040612,
+        stickiness=0.8,
+        handling=DriftHandling.REVERT,
+        parts=(
+            Part(
+                "ann",
+                (
+                    _SYNC._replace(edits=(Edit("a", "struct", "struct<a: int, p: int>"),)),
+                    Command(
+                        Verb.SYNC,
+                        (Edit("a", "struct", "struct<a: int, n: int>"), Edit("a", "comment", "two")),
+                        has_consent=True,
+                        faults=(Fault(13, FaultKind.CTRL_C),),
+                    ),
+                    Command(Verb.SYNC, (Edit("a", "struct", "struct<a: int>"),)),
+                ),
+            ),
+            Part("jo", (Wait(2.0), ByHand("a", "rename s.a"))),
+            Part("dee", (_SYNC,), team=1),
+        ),
+        is_on_databricks=True,
+    ),
     "the second read of a report gets no answer": Scenario(
         seed=7,
         stickiness=0.9,
@@ -325,4 +348,4 @@ FOUND: Final[Mapping[str, Scenario]] = {
         ),
     ),
 }
-"""The scenarios by the faults of the engine that they found."""
+"""The scenarios by what they found: faults of the engine, or of what the judge and the finale expect."""
