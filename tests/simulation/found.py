@@ -310,6 +310,65 @@ FOUND: Final[Mapping[str, Scenario]] = {
         ),
         is_on_databricks=True,
     ),
+    "a view shows late what looks like the removal of a key that was not done": Scenario(
+        seed=200078256,
+        stickiness=0.8,
+        handling=DriftHandling.REFUSE,
+        parts=(
+            Part(
+                "ann",
+                (
+                    _SYNC._replace(faults=(Fault(34, FaultKind.CONFLICT),)),
+                    _SYNC._replace(
+                        edits=(
+                            Edit("a", "key", False),
+                            Edit("twice", "grant", False),
+                            Edit("twice", "body", "n * 2"),
+                        ),
+                        faults=(Fault(17, FaultKind.LOST_BEFORE), Fault(28, FaultKind.REFUSED)),
+                    ),
+                    Command(Verb.SYNC, (Edit("a", "key", True),), faults=(Fault(23, FaultKind.CONFLICT),)),
+                    Wait(100.0),
+                    Command(Verb.DRIFT, has_consent=True),
+                    Wait(30.0),
+                ),
+            ),
+            Part(
+                "ben",
+                (
+                    Command(
+                        Verb.SYNC,
+                        (
+                            Edit("twice", "body", "n * 2"),
+                            Edit("twice", "grant", False),
+                            Edit("twice", "body", "n * 2"),
+                        ),
+                        faults=(Fault(1, FaultKind.CTRL_C),),
+                    ),
+                    Command(
+                        Verb.SYNC,
+                        (Edit("b", "key", True), Edit("b", "key", False)),
+                        faults=(Fault(15, FaultKind.CTRL_C),),
+                    ),
+                    Wait(30.0),
+                ),
+            ),
+            Part(
+                "jo",
+                (
+                    Wait(60.0),
+                    ByHand("twice", "grant"),
+                    Wait(10.0),
+                    ByHand("twice", "body"),
+                    Wait(60.0),
+                    ByHand("b", "no key"),
+                ),
+            ),
+        ),
+        last_changes=(ByHand("twice", "body"), ByHand("b", "key")),
+        lags=(Lag("table_constraints", 60.0),),
+        is_on_databricks=True,
+    ),
     "the second read of a report gets no answer": Scenario(
         seed=7,
         stickiness=0.9,

@@ -234,12 +234,15 @@ _TOLD_BY_VIEWS_ALONE: Final = frozenset(
 
 
 def may_be_late(resource: ComparedResource, now: datetime) -> bool:
-    """Whether a table or view may be as it was applied, and the catalog only shows that late."""
+    """Whether a table or view may be as it was applied, and the catalog only shows that late.
+
+    What a view shows may also look like what an unfinished run was to do, and did not.
+    """
     if not is_recent(resource.record, now):
         return False
     if not resource.observed.exists:
         return isinstance(resource.name, QualifiedName | ViewName)
-    differences = drift_of(resource) if is_known(resource) else resource.changes
+    differences = resource.changes if resource.record.is_half_done else drift_of(resource)
     return any(difference.kind in _TOLD_BY_ITSELF for difference in differences)
 
 

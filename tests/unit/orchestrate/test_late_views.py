@@ -21,6 +21,7 @@ from delta_engine.deployment.document import DeploymentState, records_of
 from delta_engine.deployment.resources import without_resources
 from delta_engine.drift.drifted_resources import DriftRefusal
 from delta_engine.errors import CatalogReadError, InvalidModelError, StatementError
+from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.models import Column, ColumnMask, PrimaryKey, RowFilter, Securable, Table, View
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.drift_reports import report_drift
@@ -111,6 +112,37 @@ def test_a_plan_does_not_repeat_what_a_view_does_not_show_yet(
     planned = plan_unlocked(engine, [KEYED])
     assert not planned.plan
     assert not planned.refusals
+
+
+NOT_DONE = {
+    "a key": (replace(KEYED, primary_key=None), "DROP CONSTRAINT"),
+    "a comment": (replace(KEYED, comment=""), "COMMENT ON TABLE"),
+}
+
+
+@pytest.mark.parametrize("what", NOT_DONE)
+def test_a_plan_does_what_a_run_has_not_done_though_a_view_shows_it(
+    what: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    """The view does not show yet what was applied before. That looks like what the run was to do."""
+    engine = free_to_drop_keys(engine)
+    engine.sync_tables([KEYED])
+    after, statement = NOT_DONE[what]
+    runner.refused[statement] = StatementError("reset", sql=statement, error_class="INTERNAL_ERROR")
+    with pytest.raises(ApplyFailedError):
+        engine.sync_tables([after])
+    del runner.refused[statement]
+    lag(runner, *LAGS[what])
+    engine.sync_tables([after])
+    table = runner.catalog.tables["dev.silver.orders"].state
+    assert (table.primary_key, table.table_comment) == (after.primary_key, after.comment)
+    runner.changed.clear()
+    assert drifted(engine, after) == {}
+
+
+def free_to_drop_keys(engine: Orchestrator) -> Orchestrator:
+    allowed = Policy(allow=(Allowance(DestructiveKind.DROP_CONSTRAINT),))
+    return replace(engine, planner=TablePlanner(allowed), validator=PlanValidator(allowed))
 
 
 def test_a_table_that_is_not_recorded_is_readable(runner: Faulty, engine: Orchestrator) -> None:
