@@ -242,8 +242,11 @@ def may_be_late(resource: ComparedResource, now: datetime) -> bool:
         return False
     if not resource.observed.exists:
         return isinstance(resource.name, QualifiedName | ViewName)
-    differences = resource.changes if resource.record.is_half_done else drift_of(resource)
-    return any(difference.kind in _TOLD_BY_ITSELF for difference in differences)
+    late = late_changes(resource.lag)
+    return any(
+        difference.kind in _TOLD_BY_ITSELF and difference.change not in late
+        for difference in resource.changes
+    )
 
 
 def is_recent(record: AnyRecord, now: datetime) -> bool:

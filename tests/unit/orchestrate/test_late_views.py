@@ -140,6 +140,23 @@ def test_a_plan_does_what_a_run_has_not_done_though_a_view_shows_it(
     assert drifted(engine, after) == {}
 
 
+def test_a_plan_drops_the_key_of_a_table_that_waits_for_its_rename_though_a_view_shows_it_gone(
+    runner: Faulty, engine: Orchestrator
+) -> None:
+    engine = free_to_drop_keys(engine)
+    engine.sync_tables([KEYED])
+    after = replace(KEYED, table_name="sales", renamed_from=("orders",), primary_key=None)
+    runner.refused["RENAME TO"] = StatementError("reset", sql="RENAME TO", error_class="INTERNAL_ERROR")
+    with pytest.raises(ApplyFailedError):
+        engine.sync_tables([after])
+    del runner.refused["RENAME TO"]
+    lag(runner, *LAGS["a key"])
+    engine.sync_tables([after])
+    assert runner.catalog.tables["dev.silver.sales"].state.primary_key is None
+    runner.changed.clear()
+    assert drifted(engine, after) == {}
+
+
 def free_to_drop_keys(engine: Orchestrator) -> Orchestrator:
     allowed = Policy(allow=(Allowance(DestructiveKind.DROP_CONSTRAINT),))
     return replace(engine, planner=TablePlanner(allowed), validator=PlanValidator(allowed))
