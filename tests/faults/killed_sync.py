@@ -140,8 +140,7 @@ class Victim:
             table = observed.tables[key.removeprefix("table.")]
             if not table.exists:
                 yield f"{key} is recorded as healthy, and is not there"
-            model = applied[key.removeprefix("table.")]
-            for difference in differences(Comparison.of(model, table, policy=AS_APPLIED)):
+            for difference in differences(Comparison.of(applied[key], table, policy=AS_APPLIED)):
                 yield f"{key} is recorded as healthy, and differs: {difference.change.subject}"
 
     def _state(self) -> DeploymentState | None:

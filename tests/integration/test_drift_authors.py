@@ -373,6 +373,10 @@ ELSEWHERE: Final = {
         [kind for kind in Kind if kind.value.startswith(("function_", "policy_"))],
         "it is no part of a table: see tests/unit/drift/test_governance_drift.py and aspects/test_definitions.py",
     ),
+    **dict.fromkeys(
+        [kind for kind in Kind if kind.value.startswith("view_")],
+        "it is no part of a table: see tests/unit/orchestrate/test_views.py and tests/servers/test_view_commands.py",
+    ),
 }
 """The kinds that plain Delta cannot have; tests/unit/drift/test_catalog_authors.py makes those of Unity Catalog."""
 

@@ -89,7 +89,7 @@ def test_a_run_agrees_and_leaves_two_reports(
     jsonschema.validate(document, json.loads(SCHEMA.read_text("utf-8")))
     assert document["platform_version"] == "databricks sql 2026.40"
     assert {group["status"] for group in document["groups"]} == {"agreed"}
-    assert len(document["statements"]) < 450
+    assert len(document["statements"]) < 550  # as docs/conformance.md says
     host = workspace.host.partition("//")[2]
     for secret in (TOKEN, USER, host, "s3://bucket"):
         assert secret not in html + text
