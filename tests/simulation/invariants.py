@@ -314,8 +314,8 @@ class OwnChangesAreNoDrift(Invariant):
     The record knows what views showed late right after a run, and tables tell the rest of themselves. No record
     knows this of a run that ended before it read again, or that is not there yet. A statement that takes effect after
     another run took the lock over is drift: its run ends with an error that says so. A table whose second read fails is
-    reported as unreadable. A table that a run renamed is reported with its new name to models that do not know it, if
-    no record does.
+    reported as unreadable. A table that a killed run renamed is reported with its new name to models that do not know
+    it.
     """
 
     _TOLD_BY_TABLES: Final = ("tables", "columns", "table_constraints")

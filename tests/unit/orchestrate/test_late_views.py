@@ -125,7 +125,7 @@ def test_a_plan_does_what_a_run_has_not_done_though_a_view_shows_it(
     what: str, runner: Faulty, engine: Orchestrator
 ) -> None:
     """The view does not show yet what was applied before. That looks like what the run was to do."""
-    engine = free_to_drop_keys(engine)
+    engine = allowing(engine, DestructiveKind.DROP_CONSTRAINT)
     engine.sync_tables([KEYED])
     after, statement = NOT_DONE[what]
     runner.refused[statement] = StatementError("reset", sql=statement, error_class="INTERNAL_ERROR")
@@ -143,7 +143,7 @@ def test_a_plan_does_what_a_run_has_not_done_though_a_view_shows_it(
 def test_a_plan_drops_the_key_of_a_table_that_waits_for_its_rename_though_a_view_shows_it_gone(
     runner: Faulty, engine: Orchestrator
 ) -> None:
-    engine = free_to_drop_keys(engine)
+    engine = allowing(engine, DestructiveKind.DROP_CONSTRAINT)
     engine.sync_tables([KEYED])
     after = replace(KEYED, table_name="sales", renamed_from=("orders",), primary_key=None)
     runner.refused["RENAME TO"] = StatementError("reset", sql="RENAME TO", error_class="INTERNAL_ERROR")
@@ -157,8 +157,8 @@ def test_a_plan_drops_the_key_of_a_table_that_waits_for_its_rename_though_a_view
     assert drifted(engine, after) == {}
 
 
-def free_to_drop_keys(engine: Orchestrator) -> Orchestrator:
-    allowed = Policy(allow=(Allowance(DestructiveKind.DROP_CONSTRAINT),))
+def allowing(engine: Orchestrator, *kinds: DestructiveKind) -> Orchestrator:
+    allowed = Policy(allow=tuple(map(Allowance, kinds)))
     return replace(engine, planner=TablePlanner(allowed), validator=PlanValidator(allowed))
 
 
@@ -532,8 +532,7 @@ def free_to_unhide(runner: Faulty, engine: Orchestrator) -> Orchestrator:
     """Return the engine with consent to drop filters and masks, over a catalog with two functions."""
     for name in ("hidden", "other"):
         runner.catalog.by_hand(f"CREATE FUNCTION dev.silver.{name}(id BIGINT) RETURNS BOOLEAN RETURN true")
-    allowed = Policy(allow=tuple(map(Allowance, HIDING)))
-    return replace(engine, planner=TablePlanner(allowed), validator=PlanValidator(allowed))
+    return allowing(engine, *HIDING)
 
 
 MASKED = hiding("mask", "hidden")
