@@ -13,7 +13,9 @@ import pytest
 from delta_engine.backends.error_conditions import statement_error
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.config.state_backend import DatabricksState, StateBackend
+from delta_engine.deployment.codec import encode_state
 from delta_engine.deployment.deployment import Deployment
+from delta_engine.deployment.document import KEPT_WRITE_IDS
 from delta_engine.deployment.errors import (
     ConflictError,
     CorruptStateError,
@@ -23,7 +25,7 @@ from delta_engine.deployment.errors import (
 )
 from delta_engine.deployment.repository import StateRepository
 from delta_engine.deployment.stores.databricks import DatabricksStateStore, DeltaLockRecords
-from delta_engine.deployment.stores.files import FileJournals
+from delta_engine.deployment.stores.files import FileJournals, compressed
 from delta_engine.errors import StatementError
 from delta_engine.orchestrate.deployments import open_report_files
 from tests.builders.deployment import deployment_over, deployment_state
@@ -279,6 +281,38 @@ def test_a_document_that_never_became_current_is_no_version(
     assert [version.version_id for version in documents.versions()] == [base.version_id]
     assert documents.load_version(base.version_id) == base.state
     assert documents.load() == saved
+
+
+def test_the_document_of_a_failed_save_is_no_version_where_another_one_has_its_serial(
+    documents: StateRepository, api: FakeFilesApi
+) -> None:
+    """A run whose lock was taken over uploads its document beside the one that another run saves."""
+    saved = [documents.save(deployment_state(serial=0), None)]
+    for _ in range(2 * KEPT_WRITE_IDS + 5):
+        saved.append(documents.save(saved[-1].state, saved[-1]))
+    for serial in (1, 5, KEPT_WRITE_IDS + 2, len(saved) - 1, len(saved)):
+        for write_id in ("!", "~"):  # one sorts before the other document, one after it
+            lost = msgspec.structs.replace(saved[serial - 1].state, write_id=write_id, lineage="git:lost")
+            version = f"{VOLUME}/test/documents/{lost.serial:08d}-{write_id}.json.gz"
+            api.files[version] = compressed(encode_state(lost))
+    listed = [version.version_id for version in documents.versions()]
+    assert listed == [document.version_id for document in reversed(saved[:-1])]
+    assert documents.load_version("5") == saved[4].state
+    assert documents.load_version("5") != documents.load_version("00000005-~")
+
+
+def test_versions_of_one_serial_are_all_kept_if_no_document_tells_which_was_current(
+    documents: StateRepository, api: FakeFilesApi
+) -> None:
+    first = documents.save(deployment_state(serial=0), None)
+    second = documents.save(first.state, first)
+    third = documents.save(second.state, second)
+    folder = f"{VOLUME}/test/documents"
+    api.files[f"{folder}/00000001-~.json.gz"] = api.files[f"{folder}/{first.version_id}.json.gz"]
+    for later in (second, third):
+        api.files[f"{folder}/{later.version_id}.json.gz"] = b"damaged"
+    listed = [version.version_id for version in documents.versions()]
+    assert listed[-2:] == ["00000001-~", first.version_id]
 
 
 def test_the_kept_documents_tell_what_is_lost_with_the_head(here: Deployment, tables: SmallTables) -> None:

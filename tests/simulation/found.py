@@ -406,5 +406,24 @@ FOUND: Final[Mapping[str, Scenario]] = {
             ),
         ),
     ),
+    "an undo goes back to the document of a save that failed": Scenario(
+        seed=410026624,
+        stickiness=0.95,
+        handling=DriftHandling.REFUSE,
+        parts=(
+            Part("ann", (Command(Verb.SYNC, (Edit("b", "comment", "one"),), has_consent=True),)),
+            Part("cy", (Wait(100.0), Command(Verb.SYNC, (Edit("b", "comment", ""),), has_consent=True))),
+            Part(
+                "max",
+                (
+                    Wait(10.0),
+                    Wait(10.0),
+                    Command(Verb.MOVE, faults=(Fault(5, FaultKind.FROZEN), Fault(13, FaultKind.CONFLICT))),
+                ),
+            ),
+        ),
+        last_edits=(Edit("b", "row filter", "seen"),),
+        is_on_databricks=True,
+    ),
 }
 """The scenarios by what they found: faults of the engine, or of what the judge and the finale expect."""

@@ -8,11 +8,12 @@ our write id is ours, whatever the store answered.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -121,10 +122,12 @@ class StateRepository:
         return self._save(successor, base.stored if base else None, lambda: _keep(self._store.versions, base))
 
     def versions(self) -> Sequence[StateVersion]:
-        """Return the kept earlier documents, newest first."""
+        """Return the kept earlier documents, newest first, without those of saves that failed."""
         kept = self._store.versions.list()
-        current = self._current_version_id() if kept else ""
-        return [version for version in kept if version.version_id != current]
+        current = self._current_identity() if kept else DocumentIdentity()
+        return [
+            version for version in self._history(kept, current) if version.version_id != current.version_id
+        ]
 
     def load_version(self, version_id: str) -> DeploymentState:
         """Return a kept or the current document, by version id or serial; raise `StateMismatchError` if unknown."""
@@ -134,8 +137,8 @@ class StateRepository:
                 if current and current.state.serial == int(version_id):
                     return current.state
             serial = f"{int(version_id):08d}-"
-            kept = (version.version_id for version in self._store.versions.list())
-            matching = [kept_id for kept_id in kept if kept_id.startswith(serial)]
+            kept = self._history(self._store.versions.list(), self._current_identity())
+            matching = [version.version_id for version in kept if version.version_id.startswith(serial)]
             version_id = matching[0] if matching else version_id
         data = self._store.versions.read(version_id)
         if data is None:
@@ -182,13 +185,39 @@ class StateRepository:
             return serial
         return 0
 
-    def _current_version_id(self) -> str:
-        """Return the current document's name among the versions, which have a copy of it."""
+    def _history(self, kept: Sequence[StateVersion], current: DocumentIdentity) -> Iterator[StateVersion]:
+        """Yield the versions that were current; `kept` is newest first, and may have a copy of the current document.
+
+        A save that fails may leave its document. So of several with one serial, only the one that a later document
+        names was current. All of them are yielded if none is named.
+        """
+        named: Sequence[str] = current.recent_write_ids
+        later: StateVersion | None = None
+        for serial, group in groupby(kept, lambda version: version.version_id.partition("-")[0]):
+            versions: Sequence[StateVersion] = list(group)
+            if serial == f"{current.serial:08d}":
+                versions = [version for version in versions if version.version_id == current.version_id]
+            elif len(versions) > 1:
+                if later is not None and not _named(versions, named):
+                    named = self._recent_write_ids(later)
+                versions = _named(versions, named) or versions
+            yield from versions
+            later = next(iter(versions), later)
+
+    def _current_identity(self) -> DocumentIdentity:
+        """Return the current document's identity; an empty one if it is gone or unreadable."""
         try:
             stored = self._store.read()
-            return identity_in(stored.data).version_id if stored else ""
+            return identity_in(stored.data) if stored else DocumentIdentity()
         except (CorruptStateError, *UNDECODABLE):
-            return ""
+            return DocumentIdentity()
+
+    def _recent_write_ids(self, version: StateVersion) -> Sequence[str]:
+        """Return the write ids of the latest saves before a version; none if it is unreadable."""
+        try:
+            return identity_in(self._store.versions.read(version.version_id) or b"").recent_write_ids
+        except (CorruptStateError, *UNDECODABLE):
+            return ()
 
     def _successor(
         self, state: DeploymentState, serial: int, earlier: Sequence[str], write_id: str | None = None
@@ -217,6 +246,11 @@ class StateRepository:
         ):  # a copy for the case that the document is lost; the next save keeps it otherwise
             self._store.versions.keep(saved.version_id, data)
         return saved
+
+
+def _named(versions: Sequence[StateVersion], write_ids: Sequence[str]) -> Sequence[StateVersion]:
+    """Return the versions with one of the given write ids."""
+    return [version for version in versions if version.version_id.partition("-")[2] in write_ids]
 
 
 def _keep(versions: FileVersions, base: LoadedState | None) -> None:
@@ -331,6 +365,7 @@ def _identity(state: DeploymentState) -> DocumentIdentity:
         state_id=state.state_id,
         serial=state.serial,
         write_id=state.write_id,
+        recent_write_ids=state.recent_write_ids,
         updated_at=state.updated_at.isoformat(),
         updated_by=state.updated_by,
     )
