@@ -301,6 +301,19 @@ def test_the_document_of_a_failed_save_is_no_version_where_another_one_has_its_s
     assert documents.load_version("5") != documents.load_version("00000005-~")
 
 
+def test_a_damaged_current_document_hides_no_version_and_lists_none_of_a_failed_save(
+    documents: StateRepository, api: FakeFilesApi
+) -> None:
+    first = documents.save(deployment_state(serial=0), None)
+    second = documents.save(first.state, first)
+    folder = f"{VOLUME}/test/documents"
+    api.files[f"{folder}/00000002-~.json.gz"] = api.files[f"{folder}/{second.version_id}.json.gz"]
+    api.files[f"{folder}/{second.version_id}.json.gz"] = b"damaged"
+    assert [version.version_id for version in documents.versions()] == [first.version_id]
+    with pytest.raises(StateMismatchError, match="there is no version '2'"):
+        documents.load_version("2")
+
+
 def test_versions_of_one_serial_are_all_kept_if_no_document_tells_which_was_current(
     documents: StateRepository, api: FakeFilesApi
 ) -> None:

@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 from tempfile import gettempdir
+
+import msgspec
 
 from delta_engine.config.whole_files import write_atomically
 from delta_engine.deployment.codec import decode_state, encode_state, lost_document
@@ -30,7 +33,7 @@ from delta_engine.deployment.errors import (
     UncertainWriteError,
     UnsavedStateError,
 )
-from delta_engine.deployment.local_files import UNDECODABLE, identity_in, lost_identity
+from delta_engine.deployment.local_files import UNDECODABLE, lost_identity
 from delta_engine.deployment.ports import StateStore
 from delta_engine.deployment.stored import DocumentIdentity, StateVersion, StoredDocument
 from delta_engine.deployment.stores.files import FileVersions
@@ -43,6 +46,12 @@ _REPLACED_SINCE = "replaced since"
 """The token of a saved document that was replaced since; no store returns it."""
 
 _UNUSABLE = (CorruptStateError, NewerStateError, StateMismatchError)
+
+
+class _Ancestry(DocumentIdentity, frozen=True, kw_only=True):
+    """A document's identity, with the write ids of the latest saves before it, newest first."""
+
+    recent_write_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,20 +133,24 @@ class StateRepository:
     def versions(self) -> Sequence[StateVersion]:
         """Return the kept earlier documents, newest first, without those of saves that failed."""
         kept = self._store.versions.list()
-        current = self._current_identity() if kept else DocumentIdentity()
+        current = _ancestry(self._current_data) if kept else _Ancestry()
         return [
-            version for version in self._history(kept, current) if version.version_id != current.version_id
+            version
+            for version in self._without_failed_saves(kept, current.recent_write_ids)
+            if version.version_id != current.version_id
         ]
 
     def load_version(self, version_id: str) -> DeploymentState:
         """Return a kept or the current document, by version id or serial; raise `StateMismatchError` if unknown."""
         if version_id.isdecimal():
+            current = None
             with suppress(CorruptStateError):  # a damaged current document makes the versions more important
                 current = self.load()
-                if current and current.state.serial == int(version_id):
-                    return current.state
+            if current and current.state.serial == int(version_id):
+                return current.state
             serial = f"{int(version_id):08d}-"
-            kept = self._history(self._store.versions.list(), self._current_identity())
+            saves = current.state.recent_write_ids if current else ()
+            kept = self._without_failed_saves(self._store.versions.list(), saves)
             matching = [version.version_id for version in kept if version.version_id.startswith(serial)]
             version_id = matching[0] if matching else version_id
         data = self._store.versions.read(version_id)
@@ -185,39 +198,31 @@ class StateRepository:
             return serial
         return 0
 
-    def _history(self, kept: Sequence[StateVersion], current: DocumentIdentity) -> Iterator[StateVersion]:
-        """Yield the versions that were current; `kept` is newest first, and may have a copy of the current document.
+    def _without_failed_saves(
+        self, kept: Sequence[StateVersion], saves: Sequence[str]
+    ) -> Iterator[StateVersion]:
+        """Yield of several versions with one serial only the one that a later document names.
 
-        A save that fails may leave its document. So of several with one serial, only the one that a later document
-        names was current. All of them are yielded if none is named.
+        A save that fails may leave its document beside the one of another run. If no document tells which of them was
+        current, all are yielded.
+
+        Args:
+            kept: newest first.
+            saves: the write ids of the latest saves before the current document.
         """
-        named: Sequence[str] = current.recent_write_ids
         later: StateVersion | None = None
-        for serial, group in groupby(kept, lambda version: version.version_id.partition("-")[0]):
+        for _, group in groupby(kept, lambda version: version.version_id.partition("-")[0]):
             versions: Sequence[StateVersion] = list(group)
-            if serial == f"{current.serial:08d}":
-                versions = [version for version in versions if version.version_id == current.version_id]
-            elif len(versions) > 1:
-                if later is not None and not _named(versions, named):
-                    named = self._recent_write_ids(later)
-                versions = _named(versions, named) or versions
+            if len(versions) > 1:
+                if later is not None and not _saved_by(versions, saves):
+                    saves = _ancestry(partial(self._store.versions.read, later.version_id)).recent_write_ids
+                versions = _saved_by(versions, saves) or versions
             yield from versions
-            later = next(iter(versions), later)
+            later = versions[0]
 
-    def _current_identity(self) -> DocumentIdentity:
-        """Return the current document's identity; an empty one if it is gone or unreadable."""
-        try:
-            stored = self._store.read()
-            return identity_in(stored.data) if stored else DocumentIdentity()
-        except (CorruptStateError, *UNDECODABLE):
-            return DocumentIdentity()
-
-    def _recent_write_ids(self, version: StateVersion) -> Sequence[str]:
-        """Return the write ids of the latest saves before a version; none if it is unreadable."""
-        try:
-            return identity_in(self._store.versions.read(version.version_id) or b"").recent_write_ids
-        except (CorruptStateError, *UNDECODABLE):
-            return ()
+    def _current_data(self) -> bytes | None:
+        stored = self._store.read()
+        return stored.data if stored else None
 
     def _successor(
         self, state: DeploymentState, serial: int, earlier: Sequence[str], write_id: str | None = None
@@ -248,7 +253,15 @@ class StateRepository:
         return saved
 
 
-def _named(versions: Sequence[StateVersion], write_ids: Sequence[str]) -> Sequence[StateVersion]:
+def _ancestry(read: Callable[[], bytes | None]) -> _Ancestry:
+    """Read a document's ancestry; an empty one if the document is gone or unreadable."""
+    try:
+        return msgspec.json.decode(read() or b"", type=_Ancestry)
+    except (CorruptStateError, *UNDECODABLE):
+        return _Ancestry()
+
+
+def _saved_by(versions: Sequence[StateVersion], write_ids: Sequence[str]) -> Sequence[StateVersion]:
     """Return the versions with one of the given write ids."""
     return [version for version in versions if version.version_id.partition("-")[2] in write_ids]
 
@@ -365,7 +378,6 @@ def _identity(state: DeploymentState) -> DocumentIdentity:
         state_id=state.state_id,
         serial=state.serial,
         write_id=state.write_id,
-        recent_write_ids=state.recent_write_ids,
         updated_at=state.updated_at.isoformat(),
         updated_by=state.updated_by,
     )

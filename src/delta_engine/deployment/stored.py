@@ -14,14 +14,13 @@ from delta_engine.telemetry.visible import shown_moment
 class DocumentIdentity(Struct, frozen=True, kw_only=True):
     """What distinguishes one saved document from every other: one state_id per environment, one write_id per save.
 
-    Its parts are empty where a damaged document lacks them. `recent_write_ids` are those of the latest earlier saves.
-    `updated_at` and `updated_by` say when and by whom it was saved, for users. A store may leave out these three.
+    Its parts are empty where a damaged document lacks them. `updated_at` and `updated_by` say when and by whom it was
+    saved, for users; a store that does not need them leaves them out.
     """
 
     state_id: str = ""
     serial: int = 0
     write_id: str = ""
-    recent_write_ids: tuple[str, ...] = ()
     updated_at: str = ""
     updated_by: str | None = None
 

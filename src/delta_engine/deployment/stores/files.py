@@ -49,18 +49,15 @@ class FileVersions:
     def list(self) -> Sequence[StateVersion]:
         """Return the kept versions, newest first, without the current document.
 
-        A folder that holds the current document may hold later serials that never became current; they are ignored.
+        A folder that holds the current document may hold others of its serial, and later ones, that never became
+        current. They are ignored.
         """
         current = self._current() if self._current else None
         versions = self._all(is_replaced=self._current is None or current is not None)
         if current is None:
             return versions
-        latest = f"{current.serial:08d}"
-        return [
-            version
-            for version in versions
-            if version.version_id[:8] <= latest and version.version_id != current.version_id
-        ]
+        serial = f"{current.serial:08d}"
+        return [version for version in versions if version.version_id[:8] < serial]
 
     def newest(self) -> StateVersion | None:
         """Return the version of the highest serial, also if it is current; None if no version is kept."""
