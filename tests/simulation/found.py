@@ -425,5 +425,31 @@ FOUND: Final[Mapping[str, Scenario]] = {
         last_edits=(Edit("b", "row filter", "seen"),),
         is_on_databricks=True,
     ),
+    "an undo believes a view after a run whose second read failed": Scenario(
+        seed=610038771,
+        stickiness=0.8,
+        handling=DriftHandling.REFUSE,
+        parts=(
+            Part("ann", (Command(Verb.SYNC), Command(Verb.REVERT, (Edit("a", "declared", value=False),)))),
+            Part(
+                "ben",
+                (
+                    Command(Verb.SYNC, (Edit("a", "mask", "hide"),)),
+                    Command(Verb.SYNC),
+                    Command(Verb.PLAN, (Edit("a", "mask", None),), has_consent=True),
+                    Command(
+                        Verb.APPLY,
+                        has_consent=True,
+                        faults=(Fault(2, FaultKind.SLOW), Fault(13, FaultKind.UNAVAILABLE)),
+                    ),
+                    Command(Verb.UNDO, has_consent=True),
+                ),
+            ),
+            Part("dee", (_SYNC,), team=1),
+            Part("kit", ()),
+        ),
+        last_changes=(ByHand("a", "mask of n"),),
+        lags=(Lag("column_masks", 60.0),),
+    ),
 }
 """The scenarios by what they found: faults of the engine, or of what the judge and the finale expect."""

@@ -196,7 +196,7 @@ def with_applied_parts(
         late = [
             difference
             for difference in shown_late(resource, present)
-            if difference.kind in _TOLD_BY_VIEWS_ALONE and difference.change.subject not in missing
+            if difference.kind in TOLD_BY_VIEWS_ALONE and difference.change.subject not in missing
         ]
         applied = state_of(_renamer(resource)(resource.baseline))
         tables[model.key] = aspects.accept(present, applied, late)
@@ -220,7 +220,7 @@ _TOLD_BY_ITSELF: Final = frozenset(
 )
 """What a snapshot takes from views of `information_schema`, and a table or view tells of itself as well."""
 
-_TOLD_BY_VIEWS_ALONE: Final = frozenset(
+TOLD_BY_VIEWS_ALONE: Final = frozenset(
     {
         DriftKind.TABLE_TAG,
         DriftKind.COLUMN_TAG,

@@ -28,6 +28,7 @@ from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import created, noted, unmanaged_table
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
 from delta_engine.drift.comparison import (
+    TOLD_BY_VIEWS_ALONE,
     as_whole,
     differences_of,
     drift_of,
@@ -143,17 +144,69 @@ def confirmed(
         ordered: as in `noted`.
         added: the keys of the columns that the apply added.
     """
-    comparison, whole = Comparison.of(model, observed, earlier), as_whole(policy)
     recent = earlier if _is_soon_after(record, earlier) else None
-    unrecorded = replace(comparison, declared=None, baseline=None, attempted=(), policy=whole)
-    differences = tuple(aspects.differences(unrecorded))
-    others = _of_others(differences, comparison, earlier, policy)
-    others -= late_changes(recent.lag if recent else ())
-    shown = _documented(difference for difference in differences if difference.change not in others)
-    lag = tuple(dict.fromkeys((*shown, *_still_to_come(model, recent, shown, whole))))
+    shown = _documented(_unlike(model, observed, earlier, recent, policy))
+    lag = tuple(dict.fromkeys((*shown, *_still_to_come(model, recent, shown, as_whole(policy)))))
     if not shown:
         return replace(noted(record, model, observed, earlier, ordered=ordered, added=added), lag=lag)
     return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=shown, lag=lag)
+
+
+def unread(
+    record: Recorded[Table],
+    model: Table,
+    before: TableState,
+    reason: str,
+    *,
+    earlier: Recorded[Table] | None,
+    policy: Policy,
+) -> Recorded[Table]:
+    """Return the record of a table that was just applied and not read again.
+
+    Of what only views tell, the catalog may still show all as it was before the apply.
+
+    Args:
+        before: the table as it was shown then.
+        earlier: the record before the apply.
+    """
+    record = unconfirmed(record, reason)
+    if not before.exists:
+        return record
+    recent = earlier if _is_soon_after(record, earlier) else None
+    shown = _documented(
+        difference
+        for difference in _unlike(model, before, earlier, recent, policy)
+        if difference.kind in TOLD_BY_VIEWS_ALONE and not _tells_itself(difference)
+    )
+    return replace(
+        record, lag=tuple(dict.fromkeys((*shown, *_still_to_come(model, recent, shown, as_whole(policy)))))
+    )
+
+
+def _unlike(
+    model: Table,
+    observed: TableState,
+    earlier: Recorded[Table] | None,
+    recent: Recorded[Table] | None,
+    policy: Policy,
+) -> list[aspects.Difference]:
+    """Return how a table differs from its model, without what others added and the engine leaves to them.
+
+    Args:
+        earlier: the record before the apply.
+        recent: the same, if the catalog may still show late what the run before applied.
+    """
+    comparison = Comparison.of(model, observed, earlier)
+    unrecorded = replace(comparison, declared=None, baseline=None, attempted=(), policy=as_whole(policy))
+    differences = tuple(aspects.differences(unrecorded))
+    others = _of_others(differences, comparison, earlier, policy)
+    others -= late_changes(recent.lag if recent else ())
+    return [difference for difference in differences if difference.change not in others]
+
+
+def _tells_itself(difference: aspects.Difference) -> bool:
+    """Whether it is a filter or mask that a table tells as soon as it is set."""
+    return difference.kind in _HIDING and difference.change.desired is not None
 
 
 def _is_soon_after(record: Recorded[Table], earlier: Recorded[Table] | None) -> bool:

@@ -20,7 +20,13 @@ from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import unfinished, with_renamed, with_version
 from delta_engine.drift.planned_run import PlannedRun
 from delta_engine.drift.renames import ignored_renames
-from delta_engine.drift.synchronizing import attempted_by, confirmed, confirmed_definition, unconfirmed
+from delta_engine.drift.synchronizing import (
+    attempted_by,
+    confirmed,
+    confirmed_definition,
+    unconfirmed,
+    unread,
+)
 from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import (
     QualifiedName,
@@ -154,7 +160,10 @@ class Recording:
     def doubt(self, models: Iterable[Securable], reason: str) -> None:
         """Record that the applied tables were not read again: whether they are as planned is unknown."""
         for table in of_kind(Table, models):
-            record = unconfirmed(self._table(table.qualified_name), reason)
+            record = self._table(table.qualified_name)
+            earlier, policy = self._records.earlier.get(record.key), self._intent.policy
+            before = self._observed.table(table.qualified_name)
+            record = unread(record, table, before, reason, earlier=earlier, policy=policy)
             self._recorder.resources[record.key] = record
 
     def adopt(

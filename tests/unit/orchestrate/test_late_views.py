@@ -562,14 +562,19 @@ def test_less_protection_is_drift_right_after_a_run(
         engine.sync_tables([models[-1]])
 
 
-def shown_late(runner: Faulty, engine: Orchestrator, what: str, before: Table, after: Table) -> None:
+SYNCS = {"verified": lambda engine, model: engine.sync_tables([model]), "unverified": sync_unverified}
+
+
+def shown_late(
+    runner: Faulty, engine: Orchestrator, what: str, before: Table, after: Table, sync: str
+) -> None:
     """Sync a model, and let the view of filters or masks show it on, also after a sync of another one."""
     shown: list[Row] = []
     engine.sync_tables([before])
     lag(runner, HIDING_VIEWS[what], noting(shown))
     drifted(engine, before)
     lag(runner, HIDING_VIEWS[what], showing_on(shown))
-    engine.sync_tables([after])
+    SYNCS[sync](engine, after)
 
 
 def hiding_now(runner: Faulty) -> tuple[RowFilter | None, ColumnMask | None]:
@@ -581,7 +586,9 @@ def hiding_now(runner: Faulty) -> tuple[RowFilter | None, ColumnMask | None]:
 @pytest.mark.parametrize("comment", ["Orders", "Orders, again"])
 @pytest.mark.parametrize("what", HIDING_VIEWS)
 @pytest.mark.parametrize("other", [None, "other"])
+@pytest.mark.parametrize("sync", SYNCS)
 def test_a_model_that_goes_back_to_what_a_view_shows_late_is_applied(
+    sync: str,
     other: str | None,
     what: str,
     comment: str,
@@ -593,7 +600,7 @@ def test_a_model_that_goes_back_to_what_a_view_shows_late_is_applied(
     engine = free_to_unhide(runner, engine)
     before = hiding(what, "hidden")
     after = hiding(what, other) if other else KEYED
-    shown_late(runner, engine, what, before, after)
+    shown_late(runner, engine, what, before, after, sync)
     if has_run_between:
         engine.sync_tables([replace(after, comment="in between")])
         assert drifted(engine, after) == {}
@@ -607,13 +614,14 @@ def test_a_model_that_goes_back_to_what_a_view_shows_late_is_applied(
     assert [*drifted(engine, back)] == ["table.dev.silver.orders"]
 
 
+@pytest.mark.parametrize("sync", SYNCS)
 @pytest.mark.parametrize("what", HIDING_VIEWS)
 def test_the_undo_of_a_removal_that_a_view_shows_late_sets_it_again(
-    what: str, runner: Faulty, engine: Orchestrator
+    what: str, sync: str, runner: Faulty, engine: Orchestrator
 ) -> None:
     engine = free_to_unhide(runner, engine)
     before = hiding(what, "hidden")
-    shown_late(runner, engine, what, before, KEYED)
+    shown_late(runner, engine, what, before, KEYED, sync)
     planned = plan_undo(engine, records_in(engine), Options())
     assert [type(action) for align in planned.plan.align_tables for action in align.actions] == [
         SetRowFilter if what == "row filter" else SetColumnMask
@@ -635,8 +643,9 @@ CHANGED_SINCE = {
 
 @pytest.mark.parametrize("has_run_between", [False, True])
 @pytest.mark.parametrize("change", CHANGED_SINCE)
+@pytest.mark.parametrize("sync", SYNCS)
 def test_a_model_that_goes_back_to_a_tag_or_grant_that_a_view_shows_late_is_applied(
-    change: str, has_run_between: bool, runner: Faulty, engine: Orchestrator
+    sync: str, change: str, has_run_between: bool, runner: Faulty, engine: Orchestrator
 ) -> None:
     before, shown = TAGGED_AND_GRANTED, dict[str, list[Row]]()
     engine.sync_tables([before])
@@ -647,7 +656,7 @@ def test_a_model_that_goes_back_to_a_tag_or_grant_that_a_view_shows_late_is_appl
     for view in views:
         lag(runner, view, showing_on(shown[view]))
     after = CHANGED_SINCE[change]
-    engine.sync_tables([after])
+    SYNCS[sync](engine, after)
     if has_run_between:
         engine.sync_tables([replace(after, comment="in between")])
     assert drifted(engine, after) == {}
