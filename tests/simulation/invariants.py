@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -246,17 +247,29 @@ class GrantsSurviveReplacements(Invariant):
 class NewColumnsAreMasked(Invariant):
     """A column that a run creates has its mask from the first moment.
 
-    A revert and an undo bring back what was applied: masks that only newer models declare come with the next sync.
+    A revert and an undo bring back what was applied: masks that only newer models declare come with the next sync. So
+    do masks that a run dropped whose save failed.
     """
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._dropped: dict[Team, set[tuple[str, str]]] = defaultdict(set)
+
+    def on_saved(self, process: Process, state: DeploymentState) -> str | None:
+        self._dropped[process.team].clear()
+        return None
 
     def on_changed(self, process: Process | None, change: Changed) -> str | None:
         if process is None or change.is_rename:
             return None
         masked = _masked(process.models, change.table)
+        dropped = self._dropped[process.team]
+        dropped |= {(change.table, column) for column in _unmasked(change)}
         if process.command.verb in (Verb.REVERT, Verb.UNDO):
             state = process.team.documents.state()
             records = filter(is_of_table, state.resources.values() if state else ())
             masked &= _masked([record.applied.model for record in records if record.applied], change.table)
+            masked -= {column for table, column in dropped if table == change.table}
         for column in sorted(masked):
             is_new = column not in (change.before or {}) and column in (change.after or {})
             if is_new and f"{column} mask" not in (change.after or {}):
@@ -434,6 +447,12 @@ def _masked(models: Iterable[Table], key: str) -> set[str]:
         for column in model.columns
         if model.key == key and column.mask
     }
+
+
+def _unmasked(change: Changed) -> set[str]:
+    """Return the columns that are left without the mask that they had."""
+    before, after = change.before or {}, change.after or {}
+    return {column for column in after if f"{column} mask" in before.keys() - after.keys()}
 
 
 def _is_column(part: str) -> bool:

@@ -118,7 +118,7 @@ def _without_ended_doubt(record: AnyRecord, now: datetime) -> AnyRecord:
 
     The doubt about functions, policies and views stays: only a second read records the texts that the platform shows.
     """
-    if record.status is not Status.UNKNOWN or record.attempts or record.lag:
+    if record.status is not Status.UNKNOWN or record.attempts or not record.is_half_done:
         return record
     is_finished = record.change is not None and record.is_change_applied
     if not isinstance(record.name, QualifiedName) or not is_finished or is_recent(record, now):

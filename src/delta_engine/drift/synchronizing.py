@@ -6,7 +6,7 @@ Attempts are the definitions that runs record before they apply them, so that pa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -144,9 +144,7 @@ def confirmed(
         ordered: as in `noted`.
         added: the keys of the columns that the apply added.
     """
-    recent = earlier if _is_soon_after(record, earlier) else None
-    shown = _documented(_unlike(model, observed, earlier, recent, policy))
-    lag = tuple(dict.fromkeys((*shown, *_still_to_come(model, recent, shown, as_whole(policy)))))
+    shown, lag = _late(record, model, observed, earlier, policy, lambda _difference: True)
     if not shown:
         return replace(noted(record, model, observed, earlier, ordered=ordered, added=added), lag=lag)
     return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=shown, lag=lag)
@@ -163,50 +161,50 @@ def unread(
 ) -> Recorded[Table]:
     """Return the record of a table that was just applied and not read again.
 
-    Of what only views tell, the catalog may still show all as it was before the apply.
+    The catalog may still show what only views tell as it was before the apply. What else it shows late is not known,
+    so the table stays half done.
 
     Args:
         before: the table as it was shown then.
         earlier: the record before the apply.
     """
-    record = unconfirmed(record, reason)
     if not before.exists:
-        return record
-    recent = earlier if _is_soon_after(record, earlier) else None
-    shown = _documented(
-        difference
-        for difference in _unlike(model, before, earlier, recent, policy)
-        if difference.kind in TOLD_BY_VIEWS_ALONE and not _tells_itself(difference)
-    )
-    return replace(
-        record, lag=tuple(dict.fromkeys((*shown, *_still_to_come(model, recent, shown, as_whole(policy)))))
-    )
+        columns = tuple(replace(column, tags={}) for column in model.columns)
+        before = state_of(replace(model, columns=columns, tags={}, grants={}))
+    _, lag = _late(record, model, before, earlier, policy, _is_told_by_views)
+    return replace(unconfirmed(record, reason), lag=lag)
 
 
-def _unlike(
+def _late(
+    record: Recorded[Table],
     model: Table,
     observed: TableState,
     earlier: Recorded[Table] | None,
-    recent: Recorded[Table] | None,
     policy: Policy,
-) -> list[aspects.Difference]:
-    """Return how a table differs from its model, without what others added and the engine leaves to them.
+    can_be_late: Callable[[aspects.Difference], bool],
+) -> tuple[tuple[RecordedDifference, ...], tuple[RecordedDifference, ...]]:
+    """Return how a table differs from its model, and how it will differ for a while.
 
-    Args:
-        earlier: the record before the apply.
-        recent: the same, if the catalog may still show late what the run before applied.
+    What others added and the engine leaves to them is no difference.
     """
-    comparison = Comparison.of(model, observed, earlier)
-    unrecorded = replace(comparison, declared=None, baseline=None, attempted=(), policy=as_whole(policy))
+    comparison, whole = Comparison.of(model, observed, earlier), as_whole(policy)
+    recent = earlier if _is_soon_after(record, earlier) else None
+    unrecorded = replace(comparison, declared=None, baseline=None, attempted=(), policy=whole)
     differences = tuple(aspects.differences(unrecorded))
     others = _of_others(differences, comparison, earlier, policy)
     others -= late_changes(recent.lag if recent else ())
-    return [difference for difference in differences if difference.change not in others]
+    shown = _documented(
+        difference
+        for difference in differences
+        if difference.change not in others and can_be_late(difference)
+    )
+    return shown, tuple(dict.fromkeys((*shown, *_still_to_come(model, recent, shown, whole))))
 
 
-def _tells_itself(difference: aspects.Difference) -> bool:
-    """Whether it is a filter or mask that a table tells as soon as it is set."""
-    return difference.kind in _HIDING and difference.change.desired is not None
+def _is_told_by_views(difference: aspects.Difference) -> bool:
+    """Whether only views tell it: a table tells of a filter or mask as soon as it is set."""
+    is_set = difference.kind in _HIDING and difference.change.desired is not None
+    return difference.kind in TOLD_BY_VIEWS_ALONE and not is_set
 
 
 def _is_soon_after(record: Recorded[Table], earlier: Recorded[Table] | None) -> bool:

@@ -301,8 +301,11 @@ class Recorded(Generic[Model_co]):
 
     @property
     def is_half_done(self) -> bool:
-        """Whether a run left it unfinished; an apply that the catalog showed late is finished."""
-        return bool(self.attempts) or (self.status in HALF_DONE and not (self.lag and self.is_change_applied))
+        """Whether a run left it unfinished. An apply is finished if all that the catalog did not show yet is late."""
+        if self.attempts or self.status not in HALF_DONE:
+            return bool(self.attempts)
+        is_late = bool(self.explained) and {*self.explained} <= {*self.lag}
+        return not (is_late and self.is_change_applied)
 
     @property
     def is_change_applied(self) -> bool:

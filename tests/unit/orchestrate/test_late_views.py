@@ -668,6 +668,48 @@ def test_a_model_that_goes_back_to_a_tag_or_grant_that_a_view_shows_late_is_appl
     assert drifted(engine, before) == {}
 
 
+TWO_TAGS = replace(KEYED, tags={"team": "one", "gone": "soon"}, owner="one")
+ONE_TAG = replace(TWO_TAGS, tags={"team": "one"})
+BESIDES_A_TAG = {
+    "a new name": replace(ONE_TAG, table_name="sales", renamed_from=("orders",)),
+    "a column with a tag": replace(
+        ONE_TAG, columns=(*KEYED.columns, Column("unit", "string", tags={"kind": "code"}))
+    ),
+    "an owner": replace(ONE_TAG, owner="two"),
+}
+
+
+@pytest.mark.parametrize("sync", SYNCS)
+@pytest.mark.parametrize("change", BESIDES_A_TAG)
+def test_what_a_run_changed_besides_a_tag_is_no_drift_while_views_lag(
+    change: str, sync: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    """A run that could not read the table again does not know all that is late."""
+    engine.sync_tables([TWO_TAGS])
+    views, shown = ("table_tags", "column_tags", "tables"), dict[str, list[Row]]()
+    for view in views:
+        lag(runner, view, noting(shown.setdefault(view, [])))
+    drifted(engine, TWO_TAGS)
+    for view in views if change != "a new name" else views[:2]:
+        lag(runner, view, showing_on(shown[view]))
+    after = BESIDES_A_TAG[change]
+    SYNCS[sync](engine, after)
+    assert drifted(engine, after) == {}
+    runner.changed.clear()
+    engine.sync_tables([after])
+    assert statuses(engine)[after.key] == "healthy"
+
+
+@pytest.mark.parametrize("sync", SYNCS)
+def test_a_tag_of_a_new_table_that_no_view_shows_yet_is_removed_again(
+    sync: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    lag(runner, "table_tags")
+    SYNCS[sync](engine, ONE_TAG)
+    engine.sync_tables([replace(ONE_TAG, tags={})])
+    assert dict(runner.catalog.tables["dev.silver.orders"].state.tags) == {}
+
+
 def test_tags_and_grants_of_others_are_not_late(runner: Faulty, engine: Orchestrator) -> None:
     engine.sync_tables([TAGGED_AND_GRANTED])
     runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} SET TAGS ('theirs' = 'x')")
