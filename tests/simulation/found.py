@@ -451,5 +451,27 @@ FOUND: Final[Mapping[str, Scenario]] = {
         last_changes=(ByHand("a", "mask of n"),),
         lags=(Lag("column_masks", 60.0),),
     ),
+    "a view shows the row filter of a dropped table on a new one of its name": Scenario(
+        seed=810002458,
+        stickiness=0.95,
+        handling=DriftHandling.REVERT,
+        parts=(
+            Part(
+                "ann",
+                (
+                    Command(Verb.SYNC, (Edit("a", "row filter", "mine"),)),
+                    Command(
+                        Verb.SYNC,
+                        (Edit("a", "row filter", None),),
+                        has_consent=True,
+                        faults=(Fault(2, FaultKind.KILLED_AFTER),),
+                    ),
+                    Command(Verb.UNDO, has_consent=True),
+                ),
+            ),
+            Part("ben", (_SYNC, Command(Verb.DRIFT))),
+        ),
+        lags=(Lag("row_filters", 60.0),),
+    ),
 }
 """The scenarios by what they found: faults of the engine, or of what the judge and the finale expect."""

@@ -191,7 +191,7 @@ def _late(
     recent = earlier if _is_soon_after(record, earlier) else None
     unrecorded = replace(comparison, declared=None, baseline=None, attempted=(), policy=whole)
     differences = tuple(aspects.differences(unrecorded))
-    others = _of_others(differences, comparison, earlier, policy)
+    others = _of_others(differences, comparison, earlier, policy, is_new=_is_new(record))
     others -= late_changes(recent.lag if recent else ())
     shown = _documented(
         difference
@@ -218,15 +218,25 @@ def _of_others(
     comparison: Comparison[Table, TableState],
     earlier: Recorded[Table] | None,
     policy: Policy,
+    *,
+    is_new: bool,
 ) -> set[Change]:
-    """Return the changes that others made and the engine leaves to them. What it removed itself is none of them."""
+    """Return the changes that others made and the engine leaves to them. What it removed itself is none of them.
+
+    A new table has no parts of others yet: what it shows is of a dropped table of its name.
+    """
     others = {difference.change for difference in differences if _is_additional(difference, policy)}
     for ours in earlier.ours if earlier is not None and others else ():
         before = Comparison.of(comparison.desired, state_of(ours), policy=as_whole(policy))
         others -= {difference.change for difference in aspects.differences(before)}
-    if differences and policy.definitions is not Ownership.FULL:
+    if differences and policy.definitions is not Ownership.FULL and not is_new:
         others |= {difference.change for difference in kept_parts(comparison)}
     return others
+
+
+def _is_new(record: AnyRecord) -> bool:
+    """Whether the run that last changed it created it."""
+    return record.change is not None and record.change.is_new
 
 
 def _is_additional(difference: aspects.Difference, policy: Policy) -> bool:

@@ -710,6 +710,26 @@ def test_a_tag_of_a_new_table_that_no_view_shows_yet_is_removed_again(
     assert dict(runner.catalog.tables["dev.silver.orders"].state.tags) == {}
 
 
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+def test_a_filter_or_mask_of_a_dropped_table_is_no_drift_of_a_new_one(
+    what: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    """The view still shows it under the name that both have."""
+    engine = free_to_unhide(runner, engine)
+    before, shown = hiding(what, "hidden"), list[Row]()
+    engine.sync_tables([before])
+    lag(runner, HIDING_VIEWS[what], noting(shown))
+    drifted(engine, before)
+    runner.catalog.by_hand(f"DROP TABLE {ADDRESS}")
+    with open_run(engine, "state rm") as run:
+        run.recorder.save_edited(without_resources(run.recorder.state, ["table.dev.silver.orders"]))
+    lag(runner, HIDING_VIEWS[what], showing_on(shown))
+    engine.sync_tables([KEYED])
+    assert drifted(engine, KEYED) == {}
+    runner.changed.clear()
+    assert drifted(engine, KEYED) == {}
+
+
 def test_tags_and_grants_of_others_are_not_late(runner: Faulty, engine: Orchestrator) -> None:
     engine.sync_tables([TAGGED_AND_GRANTED])
     runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} SET TAGS ('theirs' = 'x')")
