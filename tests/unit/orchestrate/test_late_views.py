@@ -521,6 +521,16 @@ def noting(shown: list[Row]) -> Callable[[Sequence[Row]], Sequence[Row]]:
     return noted
 
 
+def freeze(runner: Faulty, engine: Orchestrator, model: Table, *views: str) -> None:
+    """Let views show on what they show now of a model that was applied."""
+    shown: dict[str, list[Row]] = {view: [] for view in views}
+    for view in views:
+        lag(runner, view, noting(shown[view]))
+    drifted(engine, model)
+    for view in views:
+        lag(runner, view, showing_on(shown[view]))
+
+
 def hiding(what: str, function: str) -> Table:
     (column,) = KEYED.columns
     if what == "row filter":
@@ -569,11 +579,8 @@ def shown_late(
     runner: Faulty, engine: Orchestrator, what: str, before: Table, after: Table, sync: str
 ) -> None:
     """Sync a model, and let the view of filters or masks show it on, also after a sync of another one."""
-    shown: list[Row] = []
     engine.sync_tables([before])
-    lag(runner, HIDING_VIEWS[what], noting(shown))
-    drifted(engine, before)
-    lag(runner, HIDING_VIEWS[what], showing_on(shown))
+    freeze(runner, engine, before, HIDING_VIEWS[what])
     SYNCS[sync](engine, after)
 
 
@@ -647,14 +654,9 @@ CHANGED_SINCE = {
 def test_a_model_that_goes_back_to_a_tag_or_grant_that_a_view_shows_late_is_applied(
     sync: str, change: str, has_run_between: bool, runner: Faulty, engine: Orchestrator
 ) -> None:
-    before, shown = TAGGED_AND_GRANTED, dict[str, list[Row]]()
+    before = TAGGED_AND_GRANTED
     engine.sync_tables([before])
-    views = ("table_tags", "column_tags", "table_privileges")
-    for view in views:
-        lag(runner, view, noting(shown.setdefault(view, [])))
-    drifted(engine, before)
-    for view in views:
-        lag(runner, view, showing_on(shown[view]))
+    freeze(runner, engine, before, "table_tags", "column_tags", "table_privileges")
     after = CHANGED_SINCE[change]
     SYNCS[sync](engine, after)
     if has_run_between:
@@ -686,12 +688,9 @@ def test_what_a_run_changed_besides_a_tag_is_no_drift_while_views_lag(
 ) -> None:
     """A run that could not read the table again does not know all that is late."""
     engine.sync_tables([TWO_TAGS])
-    views, shown = ("table_tags", "column_tags", "tables"), dict[str, list[Row]]()
-    for view in views:
-        lag(runner, view, noting(shown.setdefault(view, [])))
-    drifted(engine, TWO_TAGS)
-    for view in views if change != "a new name" else views[:2]:
-        lag(runner, view, showing_on(shown[view]))
+    freeze(runner, engine, TWO_TAGS, "table_tags", "column_tags")
+    if change != "a new name":
+        freeze(runner, engine, TWO_TAGS, "tables")
     after = BESIDES_A_TAG[change]
     SYNCS[sync](engine, after)
     assert drifted(engine, after) == {}
@@ -716,14 +715,12 @@ def test_a_filter_or_mask_of_a_dropped_table_is_no_drift_of_a_new_one(
 ) -> None:
     """The view still shows it under the name that both have."""
     engine = free_to_unhide(runner, engine)
-    before, shown = hiding(what, "hidden"), list[Row]()
+    before = hiding(what, "hidden")
     engine.sync_tables([before])
-    lag(runner, HIDING_VIEWS[what], noting(shown))
-    drifted(engine, before)
+    freeze(runner, engine, before, HIDING_VIEWS[what])
     runner.catalog.by_hand(f"DROP TABLE {ADDRESS}")
     with open_run(engine, "state rm") as run:
         run.recorder.save_edited(without_resources(run.recorder.state, ["table.dev.silver.orders"]))
-    lag(runner, HIDING_VIEWS[what], showing_on(shown))
     engine.sync_tables([KEYED])
     assert drifted(engine, KEYED) == {}
     runner.changed.clear()
