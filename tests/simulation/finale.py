@@ -14,7 +14,7 @@ from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.ownership.recorded import is_of_table
 from delta_engine.sql.text import sql_name
 from tests.cases.ownership_ledger import Parts, is_inside, parts_of
-from tests.simulation.scenarios import MOVED, RENAMED, ByHand, Command, Edit, Verb
+from tests.simulation.scenarios import ByHand, Command, Edit, Verb
 from tests.simulation.teams import Team
 from tests.simulation.world import World
 
@@ -31,6 +31,9 @@ _BOTH_COLUMNS: Final = re.compile(
     r"table (\S+), column (\S+): it is renamed from \S+, and the table has both columns"
 )
 """Refuses a rename whose new column a run added before its model named the former one. The user drops the new one."""
+
+_NEW_KEYS: Final = re.compile(r"ADD CONSTRAINT `(\w+)_pk`")
+"""Says in what is left which key a table shall have, by the table that had it first."""
 
 _RENAMED_FIELD: Final = "column s.a: it was renamed to 's.n' outside the engine"
 """Refuses a plan that would drop a renamed field. If the table has both fields, a revert is refused as well."""
@@ -88,7 +91,7 @@ def _converge(world: World, team: Team) -> None:
     if _BOTH_EXIST.search(left):  # only the first sync saw that a killed run had created the old table
         _follow(world, left)
         codes, left = _synced(world, team)
-    if left and _drop_old_table(world, team):
+    if _drop_old_table(world, team, left):
         codes, left = _synced(world, team)
     if left or codes[-1] is not ExitCode.DONE:
         ends = [code and int(code) for code in codes]
@@ -111,15 +114,20 @@ def _sql(table: str) -> str:
     return sql_name(QualifiedName.of_key(table))
 
 
-def _drop_old_table(world: World, team: Team) -> bool:
-    """Drop a table that a run with older models created again after a person had renamed it: its key has the name.
+def _drop_old_table(world: World, team: Team, left: str) -> bool:
+    """Drop a table that a run with older models created again after its rename: its key has the name.
 
     Return whether there was one.
     """
-    is_there = (
-        bool(team.facets.get(RENAMED, {}).get(MOVED)) and f"dev.silver.{RENAMED}" in world.catalog.tables
+    declared = {model.key for model in team.models}
+    names = [
+        name
+        for name in _NEW_KEYS.findall(left)
+        if f"dev.silver.{name}" in world.catalog.tables.keys() - declared
+    ]
+    return any(
+        world.run_by_hand(f"DROP TABLE `dev`.`silver`.`{name}`", "no model declares it") for name in names
     )
-    return is_there and world.run_by_hand(f"DROP TABLE `dev`.`silver`.`{RENAMED}`", "no model declares it")
 
 
 def _synced(world: World, team: Team) -> tuple[list[ExitCode | None], str]:

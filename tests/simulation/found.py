@@ -473,5 +473,17 @@ FOUND: Final[Mapping[str, Scenario]] = {
         ),
         lags=(Lag("row_filters", 60.0),),
     ),
+    "a table that a run created again and people forgot has the name of a key": Scenario(
+        seed=900001135,
+        stickiness=0.5,
+        handling=DriftHandling.REFUSE,
+        parts=(
+            Part("ann", (Command(Verb.SYNC, (Edit("b", "name", "2"),), has_consent=True),)),
+            Part("ben", (Command(Verb.SYNC, (Edit("twice", "grant", value=True),)),)),
+            Part("cy", (Command(Verb.SYNC), Command(Verb.FORGET))),
+            Part("jo", (Wait(2.0), ByHand("b", "no key of the model"), ByHand("a", "no default"))),
+        ),
+        lags=(Lag("table_constraints", 10.0),),
+    ),
 }
 """The scenarios by what they found: faults of the engine, or of what the judge and the finale expect."""
