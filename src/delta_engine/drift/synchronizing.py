@@ -33,6 +33,7 @@ from delta_engine.drift.comparison import (
     differences_of,
     drift_of,
     is_known,
+    is_recent,
     late_changes,
     may_lag,
     shown_late,
@@ -191,7 +192,7 @@ def _late(
     recent = earlier if _is_soon_after(record, earlier) else None
     unrecorded = replace(comparison, declared=None, baseline=None, attempted=(), policy=whole)
     differences = tuple(aspects.differences(unrecorded))
-    others = _of_others(differences, comparison, earlier, policy, is_new=_is_new(record))
+    others = _of_others(differences, comparison, earlier, policy, is_new=_is_new(record, earlier))
     others -= late_changes(recent.lag if recent else ())
     shown = _documented(
         difference
@@ -223,20 +224,24 @@ def _of_others(
 ) -> set[Change]:
     """Return the changes that others made and the engine leaves to them. What it removed itself is none of them.
 
-    A new table has no parts of others yet: what it shows is of a dropped table of its name.
+    The views may show the row filter and masks of a dropped table on a new one of its name.
     """
     others = {difference.change for difference in differences if _is_additional(difference, policy)}
     for ours in earlier.ours if earlier is not None and others else ():
         before = Comparison.of(comparison.desired, state_of(ours), policy=as_whole(policy))
         others -= {difference.change for difference in aspects.differences(before)}
-    if differences and policy.definitions is not Ownership.FULL and not is_new:
-        others |= {difference.change for difference in kept_parts(comparison)}
+    if differences and policy.definitions is not Ownership.FULL:
+        kept = kept_parts(comparison)
+        others |= {part.change for part in kept if not (is_new and part.kind in _HIDING)}
     return others
 
 
-def _is_new(record: AnyRecord) -> bool:
-    """Whether the run that last changed it created it."""
-    return record.change is not None and record.change.is_new
+def _is_new(record: Recorded[Table], earlier: Recorded[Table] | None) -> bool:
+    """Whether the run that last changed a table created it, or continued a creation that a run had just begun."""
+    if record.change is None or not record.change.is_new:
+        return False
+    begun = earlier if earlier is not None and earlier.is_begun_creation else None
+    return begun is None or is_recent(begun, record.deployed_at or record.change.at)
 
 
 def _is_additional(difference: aspects.Difference, policy: Policy) -> bool:

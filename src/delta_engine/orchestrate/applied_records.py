@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from delta_engine.actions.policy import ColumnOrder
 from delta_engine.aspects import with_definition
+from delta_engine.aspects.protection import without_protection
 from delta_engine.aspects.renames import pending_renames
 from delta_engine.deployment.definitions import config_checksum, keep
 from delta_engine.deployment.recorder import RunRecorder
@@ -19,6 +20,7 @@ from delta_engine.deployment.resources import (
     with_version,
 )
 from delta_engine.drift.baselines import with_unmanaged_parts
+from delta_engine.drift.comparison import is_recent
 from delta_engine.drift.planned_run import PlannedRun, Undo
 from delta_engine.drift.renames import taken_renames
 from delta_engine.drift.replacements import is_replaced_by_run
@@ -125,6 +127,8 @@ class AppliedRecords:
             record = replace(record, full_ownership=self._intent.policy.fully_owned)
         if version is not None:
             record = with_version(record, version, observed.audit.created_at)
+        if record.created_at is None and not is_recent(record, self._recorder.now()):  # views are up to date
+            record = replace(record, created_at=observed.audit.created_at)
         if record.is_half_done:  # the table is as the run in doubt promised: what else differs is of others
             record = replace(record, failure=None, explained=())
         return record
@@ -201,6 +205,8 @@ class AppliedRecords:
             return earlier.with_unmanaged_parts if earlier is not None else None
         if not observed.exists:
             return None
+        if earlier is not None and earlier.is_begun_creation and is_recent(earlier, self._recorder.now()):
+            observed = without_protection(observed)  # views may show that of a dropped table of its name
         whole = with_unmanaged_parts(model, observed, earlier)
         for former, name in self.renamed:
             whole = whole and with_references(whole, former, name)

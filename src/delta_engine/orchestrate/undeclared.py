@@ -28,8 +28,9 @@ def undeclared_rows(environment: Environment, basis: Observation) -> Mapping[Sec
     applied = [record.declared for record in records if record is not None and record.declared is not None]
     readable = [table for table in applied if table.key in basis.observed.tables]
     names = tuple(removed_tables(basis.state, readable, basis.observed))
-    drops_tables = environment.planner.policy.drops(QualifiedName.kind)
-    return _rows(environment, names) if drops_tables else dict.fromkeys(names)
+    if not environment.planner.policy.drops(QualifiedName.kind):
+        return dict.fromkeys(names)
+    return _rows(environment, _without_others(environment, basis.state, names))
 
 
 def created_rows(
@@ -39,8 +40,9 @@ def created_rows(
     if basis.state is None:
         return {}
     names = tuple(removed_tables(basis.state, of_kind(Table, created), basis.observed))
+    tables = _without_others(environment, basis.state, names)
     others = (model.qualified_name for model in created if not isinstance(model, Table))
-    return {**dict.fromkeys(others, 0), **_rows(environment, names)}
+    return {**dict.fromkeys(others, 0), **_rows(environment, tables)}
 
 
 def _rows(environment: Environment, names: Sequence[QualifiedName]) -> Mapping[SecurableName, int | None]:
@@ -49,6 +51,27 @@ def _rows(environment: Environment, names: Sequence[QualifiedName]) -> Mapping[S
         return dict.fromkeys(names)
     rows = environment.row_counter.count(names)
     return {name: rows[name.key] for name in names}
+
+
+def _without_others(
+    environment: Environment, state: DeploymentState, names: Sequence[QualifiedName]
+) -> Sequence[QualifiedName]:
+    """Return tables without those that have another Delta id than recorded.
+
+    It is read where no creation time is recorded, as after a run whose second read failed.
+    """
+    records = {name.key: table_record(state.resources, name) for name in names}
+    ids = {
+        key: record.delta_table_id
+        for key, record in records.items()
+        if record is not None and record.created_at is None and record.delta_table_id is not None
+    }
+    if not ids or environment.versions is None:
+        return names
+    unsure = [name for name in names if name.key in ids]
+    versions = environment.versions.read_versions(unsure, with_id=ids)
+    others = {key for key, version in versions.items() if version.table_id not in (None, ids[key])}
+    return [name for name in names if name.key not in others]
 
 
 def undeclared_models(

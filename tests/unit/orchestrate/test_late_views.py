@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -14,6 +15,7 @@ from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy
 from delta_engine.actions.policy import NO_POLICY, Allowance, DestructiveKind, Policy, Removed
 from delta_engine.aspects.column_masks import SetColumnMask
 from delta_engine.aspects.row_filters import SetRowFilter
+from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.backends.sql_runner import Row
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
@@ -26,7 +28,7 @@ from delta_engine.models import Column, ColumnMask, PrimaryKey, RowFilter, Secur
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.observing import record_statuses
-from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift
+from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift, plan_revert
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.orchestrate.undoing import plan_undo
@@ -38,6 +40,7 @@ from delta_engine.validation.validator import PlanValidator
 from tests.builders import engines
 from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
+from tests.builders.worlds import Kill
 from tests.fakes.faulty import Faulty
 from tests.fakes.unity_catalog import FakeUnityCatalog
 
@@ -158,8 +161,11 @@ def test_a_plan_drops_the_key_of_a_table_that_waits_for_its_rename_though_a_view
 
 
 def allowing(engine: Orchestrator, *kinds: DestructiveKind) -> Orchestrator:
-    allowed = Policy(allow=tuple(map(Allowance, kinds)))
-    return replace(engine, planner=TablePlanner(allowed), validator=PlanValidator(allowed))
+    return under(Policy(allow=tuple(map(Allowance, kinds))), engine)
+
+
+def under(policy: Policy, engine: Orchestrator) -> Orchestrator:
+    return replace(engine, planner=TablePlanner(policy), validator=PlanValidator(policy))
 
 
 def test_a_table_that_is_not_recorded_is_readable(runner: Faulty, engine: Orchestrator) -> None:
@@ -389,7 +395,7 @@ def test_a_retired_table_that_gives_no_answer_is_neither_dropped_nor_forgotten(
     other = orders(name="other")
     engine.sync_tables([KEYED, other])
     lag(runner, "tables")
-    engine = replace(engine, planner=TablePlanner(policy), validator=PlanValidator(policy))
+    engine = under(policy, engine)
     with monkeypatch.context() as patch:
         giving_no_answer(patch, KEYED)
         planned = plan_unlocked(engine, [other])
@@ -715,16 +721,137 @@ def test_a_filter_or_mask_of_a_dropped_table_is_no_drift_of_a_new_one(
 ) -> None:
     """The view still shows it under the name that both have."""
     engine = free_to_unhide(runner, engine)
+    show_of_dropped_table(what, runner, engine)
+    engine.sync_tables([KEYED])
+    assert drifted(engine, KEYED) == {}
+    runner.changed.clear()
+    assert drifted(engine, KEYED) == {}
+
+
+def show_of_dropped_table(what: str, runner: Faulty, engine: Orchestrator) -> None:
+    """Let the view of filters or masks show that of a table which a person dropped and `state rm` forgot."""
     before = hiding(what, "hidden")
     engine.sync_tables([before])
     freeze(runner, engine, before, HIDING_VIEWS[what])
     runner.catalog.by_hand(f"DROP TABLE {ADDRESS}")
     with open_run(engine, "state rm") as run:
         run.recorder.save_edited(without_resources(run.recorder.state, ["table.dev.silver.orders"]))
-    engine.sync_tables([KEYED])
-    assert drifted(engine, KEYED) == {}
+
+
+OTHER = orders(name="other")
+
+
+def replace_by_hand(runner: Faulty) -> None:
+    runner.catalog.by_hand(f"DROP TABLE {ADDRESS}")
+    runner.catalog.by_hand(f"CREATE TABLE {ADDRESS} (`id` bigint NOT NULL) USING DELTA COMMENT 'Orders'")
+
+
+@pytest.mark.parametrize("is_settled", [True, False])
+@pytest.mark.parametrize("late", ["row filter", "mask", "tag", "second read"])
+def test_a_table_that_replaced_one_which_a_view_showed_late_is_kept(
+    late: str, is_settled: bool, runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a sync without its model drops it, nor an undo of the creation of the other table."""
+    engine = replace(
+        under(replace(DROPS, allow=(*DROPS.allow, *map(Allowance, HIDING))), free_to_unhide(runner, engine)),
+        row_counter=databricks_backend(runner, parallelism=1).row_counter,
+    )
+    model = replace(KEYED, tags={"team": "one"}) if late == "tag" else KEYED
+    if late in HIDING_VIEWS:
+        show_of_dropped_table(late, runner, engine)
+    elif late == "tag":
+        lag(runner, "table_tags")
+    if late == "second read":
+        sync_unverified(engine, model, OTHER)
+    else:
+        engine.sync_tables([model, OTHER])
     runner.changed.clear()
-    assert drifted(engine, KEYED) == {}
+    let_hours_pass(monkeypatch)
+    if is_settled:
+        engine.sync_tables([model, OTHER])
+    replace_by_hand(runner)
+    undo = plan_undo(engine, records_in(engine), Options())
+    assert [str(drop.name) for drop in undo.plan.drop_tables] == ["dev.silver.other"]
+    engine.sync_tables([OTHER])
+    assert "dev.silver.orders" in runner.catalog.tables
+
+
+@pytest.mark.parametrize("part", ["ADD CONSTRAINT positive CHECK (id > 0)", "CLUSTER BY (id)"])
+def test_what_a_person_adds_to_a_new_table_before_its_second_read_is_of_others(
+    part: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    """A table tells of these itself: no view shows them late."""
+    with by_hand_after("CREATE TABLE", f"ALTER TABLE {ADDRESS} {part}", runner):
+        engine.sync_tables([KEYED])
+    assert statuses(engine)["dev.silver.orders"] == "healthy"
+    assert len(drifted(engine, KEYED)) == 1
+
+
+@contextmanager
+def by_hand_after(start: str, sql: str, runner: Faulty) -> Iterator[None]:
+    """Let a person run a statement after each statement of the engine that starts so."""
+    send = runner.catalog.run
+
+    def sent(statement: str) -> Sequence[Row]:
+        answer = send(statement)
+        if statement.startswith(start):
+            runner.catalog.by_hand(sql)
+        return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner.catalog, "run", sent)
+        yield
+
+
+def create_and_be_killed(runner: Faulty, engine: Orchestrator, *models: Table) -> None:
+    send = runner.catalog.run
+
+    def sent(statement: str) -> Sequence[Row]:
+        answer = send(statement)
+        if statement.startswith("CREATE TABLE"):
+            raise Kill
+        return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner.catalog, "run", sent)
+        with pytest.raises(Kill):
+            engine.sync_tables(models)
+
+
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+def test_what_a_person_sets_on_a_table_that_a_killed_run_created_hours_ago_stays(
+    what: str, runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = free_to_unhide(runner, engine)
+    tagged = replace(KEYED, tags={"team": "one"})
+    create_and_be_killed(runner, engine, tagged)
+    runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} {SETS_BY_HAND[what]}")
+    let_hours_pass(monkeypatch)
+    engine.sync_tables([tagged])
+    assert statuses(engine)["dev.silver.orders"] == "healthy"
+    assert drifted(engine, tagged) == {}
+
+
+SETS_BY_HAND = {
+    "row filter": "SET ROW FILTER dev.silver.hidden ON (id)",
+    "mask": "ALTER COLUMN id SET MASK dev.silver.hidden",
+}
+
+
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+def test_a_revert_sets_no_filter_or_mask_of_a_dropped_table_whose_name_a_killed_run_used(
+    what: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    engine = free_to_unhide(runner, engine)
+    tagged = replace(KEYED, tags={"team": "one"})
+    show_of_dropped_table(what, runner, engine)
+    create_and_be_killed(runner, engine, tagged)
+    engine.sync_tables([tagged])
+    runner.changed.clear()
+    runner.catalog.by_hand(f"COMMENT ON TABLE {ADDRESS} IS 'theirs'")
+    with open_run(engine, "drift --revert") as run:
+        plan = plan_revert(run, [tagged]).plan
+    assert [type(action) for align in plan.align_tables for action in align.actions] == [SetTableComment]
 
 
 def test_tags_and_grants_of_others_are_not_late(runner: Faulty, engine: Orchestrator) -> None:
@@ -741,16 +868,7 @@ def test_a_filter_that_another_principal_removes_during_a_run_is_set_again_by_th
     """The second read cannot tell it from a late view. A plan counts on neither."""
     engine = free_to_unhide(runner, engine)
     filtered = hiding("row filter", "hidden")
-    send = runner.catalog.run
-
-    def sent(sql: str) -> Sequence[Row]:
-        answer = send(sql)
-        if sql.startswith("CREATE TABLE"):
-            runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} DROP ROW FILTER")
-        return answer
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner.catalog, "run", sent)
+    with by_hand_after("CREATE TABLE", f"ALTER TABLE {ADDRESS} DROP ROW FILTER", runner):
         engine.sync_tables([filtered])
     assert hiding_now(runner) == (None, None)
     engine.sync_tables([filtered])

@@ -206,7 +206,7 @@ def test_a_table_that_was_to_be_dropped_and_is_gone(synced: PlanProject) -> None
     assert "\n  table dev.silver.b is gone\n" in synced.apply().stderr
     synced.platform.states["dev.silver.b"] = dropped
     synced.versions.recreate("dev.silver.b")
-    assert "\n  table dev.silver.b was dropped and created again" in synced.apply().stderr
+    assert "\n  dev.silver.b, no longer planned: drop table\n" in synced.apply().stderr
 
 
 def test_drops_are_applied(synced: PlanProject) -> None:
