@@ -127,8 +127,6 @@ class AppliedRecords:
             record = replace(record, full_ownership=self._intent.policy.fully_owned)
         if version is not None:
             record = with_version(record, version, observed.audit.created_at)
-        if record.created_at is None and not is_recent(record, self._recorder.now()):  # views are up to date
-            record = replace(record, created_at=observed.audit.created_at)
         if record.is_half_done:  # the table is as the run in doubt promised: what else differs is of others
             record = replace(record, failure=None, explained=())
         return record

@@ -56,7 +56,7 @@ def _rows(environment: Environment, names: Sequence[QualifiedName]) -> Mapping[S
 def _without_others(
     environment: Environment, state: DeploymentState, names: Sequence[QualifiedName]
 ) -> Sequence[QualifiedName]:
-    """Return tables without those that have another Delta id than recorded.
+    """Return tables without those that may have another Delta id than recorded.
 
     It is read where no creation time is recorded, as after a run whose second read failed.
     """
@@ -70,8 +70,8 @@ def _without_others(
         return names
     unsure = [name for name in names if name.key in ids]
     versions = environment.versions.read_versions(unsure, with_id=ids)
-    others = {key for key, version in versions.items() if version.table_id not in (None, ids[key])}
-    return [name for name in names if name.key not in others]
+    same = {key for key, version in versions.items() if version.table_id == ids[key]}
+    return [name for name in names if name.key not in ids or name.key in same]
 
 
 def undeclared_models(

@@ -741,9 +741,16 @@ def show_of_dropped_table(what: str, runner: Faulty, engine: Orchestrator) -> No
 OTHER = orders(name="other")
 
 
+def free_to_drop(runner: Faulty, engine: Orchestrator) -> Orchestrator:
+    policy = replace(DROPS, allow=(*DROPS.allow, *map(Allowance, HIDING)))
+    counter = databricks_backend(runner, parallelism=1).row_counter
+    return replace(under(policy, free_to_unhide(runner, engine)), row_counter=counter)
+
+
 def replace_by_hand(runner: Faulty) -> None:
     runner.catalog.by_hand(f"DROP TABLE {ADDRESS}")
     runner.catalog.by_hand(f"CREATE TABLE {ADDRESS} (`id` bigint NOT NULL) USING DELTA COMMENT 'Orders'")
+    runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} ADD CONSTRAINT pk PRIMARY KEY (id)")
 
 
 @pytest.mark.parametrize("is_settled", [True, False])
@@ -752,10 +759,7 @@ def test_a_table_that_replaced_one_which_a_view_showed_late_is_kept(
     late: str, is_settled: bool, runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither a sync without its model drops it, nor an undo of the creation of the other table."""
-    engine = replace(
-        under(replace(DROPS, allow=(*DROPS.allow, *map(Allowance, HIDING))), free_to_unhide(runner, engine)),
-        row_counter=databricks_backend(runner, parallelism=1).row_counter,
-    )
+    engine = free_to_drop(runner, engine)
     model = replace(KEYED, tags={"team": "one"}) if late == "tag" else KEYED
     if late in HIDING_VIEWS:
         show_of_dropped_table(late, runner, engine)
@@ -774,6 +778,40 @@ def test_a_table_that_replaced_one_which_a_view_showed_late_is_kept(
     assert [str(drop.name) for drop in undo.plan.drop_tables] == ["dev.silver.other"]
     engine.sync_tables([OTHER])
     assert "dev.silver.orders" in runner.catalog.tables
+
+
+def test_a_sync_does_not_take_a_table_that_replaced_an_unverified_one_for_the_recorded_one(
+    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = free_to_drop(runner, engine)
+    sync_unverified(engine, KEYED, OTHER)
+    replace_by_hand(runner)
+    let_hours_pass(monkeypatch)
+    engine.sync_tables([KEYED, OTHER])
+    assert drifted(engine, KEYED, OTHER) == {"table.dev.silver.orders": ["table_replaced"]}
+    engine.sync_tables([OTHER])
+    assert "dev.silver.orders" in runner.catalog.tables
+
+
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+def test_a_table_whose_id_a_filter_or_mask_hides_is_kept(
+    what: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    engine = free_to_drop(runner, engine)
+    sync_unverified(engine, KEYED, OTHER)
+    replace_by_hand(runner)
+    runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} {SETS_BY_HAND[what]}")
+    engine.sync_tables([OTHER])
+    assert "dev.silver.orders" in runner.catalog.tables
+
+
+def test_an_unverified_table_that_no_model_declares_any_more_is_dropped(
+    runner: Faulty, engine: Orchestrator
+) -> None:
+    engine = free_to_drop(runner, engine)
+    sync_unverified(engine, KEYED, OTHER)
+    engine.sync_tables([OTHER])
+    assert "dev.silver.orders" not in runner.catalog.tables
 
 
 @pytest.mark.parametrize("part", ["ADD CONSTRAINT positive CHECK (id > 0)", "CLUSTER BY (id)"])
