@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -739,6 +740,10 @@ def show_of_dropped_table(what: str, runner: Faulty, engine: Orchestrator) -> No
 
 
 OTHER = orders(name="other")
+SETS_BY_HAND = {
+    "row filter": "SET ROW FILTER dev.silver.hidden ON (id)",
+    "mask": "ALTER COLUMN id SET MASK dev.silver.hidden",
+}
 
 
 def free_to_drop(runner: Faulty, engine: Orchestrator) -> Orchestrator:
@@ -819,21 +824,22 @@ def test_what_a_person_adds_to_a_new_table_before_its_second_read_is_of_others(
     part: str, runner: Faulty, engine: Orchestrator
 ) -> None:
     """A table tells of these itself: no view shows them late."""
-    with by_hand_after("CREATE TABLE", f"ALTER TABLE {ADDRESS} {part}", runner):
+    sql = f"ALTER TABLE {ADDRESS} {part}"
+    with after_each("CREATE TABLE", partial(runner.catalog.by_hand, sql), runner):
         engine.sync_tables([KEYED])
     assert statuses(engine)["dev.silver.orders"] == "healthy"
     assert len(drifted(engine, KEYED)) == 1
 
 
 @contextmanager
-def by_hand_after(start: str, sql: str, runner: Faulty) -> Iterator[None]:
-    """Let a person run a statement after each statement of the engine that starts so."""
+def after_each(start: str, act: Callable[[], object], runner: Faulty) -> Iterator[None]:
+    """Let something happen after each statement of the engine that starts so."""
     send = runner.catalog.run
 
     def sent(statement: str) -> Sequence[Row]:
         answer = send(statement)
         if statement.startswith(start):
-            runner.catalog.by_hand(sql)
+            act()
         return answer
 
     with pytest.MonkeyPatch.context() as patch:
@@ -842,18 +848,11 @@ def by_hand_after(start: str, sql: str, runner: Faulty) -> Iterator[None]:
 
 
 def create_and_be_killed(runner: Faulty, engine: Orchestrator, *models: Table) -> None:
-    send = runner.catalog.run
+    def kill() -> None:
+        raise Kill
 
-    def sent(statement: str) -> Sequence[Row]:
-        answer = send(statement)
-        if statement.startswith("CREATE TABLE"):
-            raise Kill
-        return answer
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner.catalog, "run", sent)
-        with pytest.raises(Kill):
-            engine.sync_tables(models)
+    with after_each("CREATE TABLE", kill, runner), pytest.raises(Kill):
+        engine.sync_tables(models)
 
 
 @pytest.mark.parametrize("what", HIDING_VIEWS)
@@ -868,12 +867,6 @@ def test_what_a_person_sets_on_a_table_that_a_killed_run_created_hours_ago_stays
     engine.sync_tables([tagged])
     assert statuses(engine)["dev.silver.orders"] == "healthy"
     assert drifted(engine, tagged) == {}
-
-
-SETS_BY_HAND = {
-    "row filter": "SET ROW FILTER dev.silver.hidden ON (id)",
-    "mask": "ALTER COLUMN id SET MASK dev.silver.hidden",
-}
 
 
 @pytest.mark.parametrize("what", HIDING_VIEWS)
@@ -906,7 +899,8 @@ def test_a_filter_that_another_principal_removes_during_a_run_is_set_again_by_th
     """The second read cannot tell it from a late view. A plan counts on neither."""
     engine = free_to_unhide(runner, engine)
     filtered = hiding("row filter", "hidden")
-    with by_hand_after("CREATE TABLE", f"ALTER TABLE {ADDRESS} DROP ROW FILTER", runner):
+    sql = f"ALTER TABLE {ADDRESS} DROP ROW FILTER"
+    with after_each("CREATE TABLE", partial(runner.catalog.by_hand, sql), runner):
         engine.sync_tables([filtered])
     assert hiding_now(runner) == (None, None)
     engine.sync_tables([filtered])
