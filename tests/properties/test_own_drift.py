@@ -53,6 +53,8 @@ Step: TypeAlias = Accept | ByHand | Configure | Declare | Revert | Sync | Undo
 _TOPICS = ("order", "order", "x", "y", "n", "fields", "required", "type", "clustering", "tag")
 _FAULTS = [Sync(place, is_killed) for is_killed in (False, True) for place in range(4)]
 _RUNS: list[Step] = [Sync(), Sync(), Sync(), Undo(), Undo(), *_FAULTS, *map(Undo, _FAULTS)]
+_TOLD_LATER = {"move x": {DriftKind.COLUMN_ORDER}}
+"""What others change and a report tells only after the next run, if an unfinished one may have done it."""
 _ANSWERS: list[Step] = [Accept(is_merged=True), Accept(is_merged=False), Revert(), Revert()]
 
 
@@ -92,7 +94,7 @@ def test_runs_add_no_drift_to_that_of_others(history: list[Step]) -> None:
     for step in history:
         _do(world, step)
         if isinstance(step, ByHand):
-            of_others |= _drift(world)
+            of_others |= _drift(world) | _TOLD_LATER.get(step.change, set())
         assert _drift(world) <= of_others
 
 

@@ -75,9 +75,9 @@ def _shown(view: str, key: str, table: TableState, former: TableState, *, direct
     if view in _ALWAYS:
         return _ALWAYS[view](table, former)
     if view == "row_filters":
-        return replace(table, row_filter=_either(former.row_filter, table.row_filter, directly=directly))
+        return replace(table, row_filter=_either(former.row_filter, table.row_filter))
     if view == "column_masks":
-        return _with_masks(table, former, directly=directly)
+        return _with_masks(table, former)
     if directly:
         return table
     if view == "table_constraints":
@@ -96,18 +96,16 @@ def _listed(column: Column) -> tuple[object, ...]:
 _Protection = TypeVar("_Protection", RowFilter, ColumnMask)
 
 
-def _either(
-    in_view: _Protection | None, described: _Protection | None, *, directly: bool
-) -> _Protection | None:
+def _either(in_view: _Protection | None, described: _Protection | None) -> _Protection | None:
     """Return a row filter or mask as the reader does: a description shows what the view lacks."""
-    return (described or in_view) if directly else (in_view or described)
+    return described or in_view
 
 
-def _with_masks(table: TableState, former: TableState, *, directly: bool) -> TableState:
+def _with_masks(table: TableState, former: TableState) -> TableState:
     masks = {column.key: column.mask for column in former.columns}
 
     def masked(column: Column) -> Column:
-        return replace(column, mask=_either(masks.get(column.key), column.mask, directly=directly))
+        return replace(column, mask=_either(masks.get(column.key), column.mask))
 
     return _with_columns(table, masked)
 

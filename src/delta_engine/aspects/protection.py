@@ -9,7 +9,6 @@ part of a table: `validation.protected_data` asks for them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 from delta_engine.aspects.comparison import Comparison
@@ -50,12 +49,6 @@ def protections(table: Table | TableState) -> Iterator[str]:
 def is_protected(table: Table | TableState) -> bool:
     """Whether a table has a row filter, or a mask on any column."""
     return any(protections(table))
-
-
-def without_protection(table: TableState) -> TableState:
-    """Return a table without row filter and masks."""
-    columns = tuple(replace(column, mask=None) for column in table.columns)
-    return replace(table, row_filter=None, columns=columns)
 
 
 def write_obstacle(comparison: Comparison) -> tuple[str, str] | None:

@@ -49,7 +49,14 @@ from delta_engine.ownership.recorded import (
     Status,
 )
 from delta_engine.sql.readable_types import readable_data_type
-from delta_engine.state.states import CatalogState, SecurableState, TableState, former_name_of, state_of
+from delta_engine.state.states import (
+    CatalogState,
+    SecurableState,
+    TableState,
+    former_name_of,
+    state_of,
+    with_described_protection,
+)
 from delta_engine.state.view_states import ViewState
 from delta_engine.telemetry.garbage import no_garbage_collection
 
@@ -152,7 +159,7 @@ def is_known(resource: ComparedResource) -> bool:
 def drift_of(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return the drift of an existing securable, without what the catalog only shows late."""
     everything = (*_renamed(resource), *unexplained(resource), *_reordered(resource))
-    late = late_changes(resource.lag)
+    late = _late_changes(resource, resource.observed)
     return tuple(difference for difference in everything if difference.change not in late)
 
 
@@ -166,11 +173,33 @@ def late_changes(lag: Iterable[RecordedDifference]) -> set[Change]:
     return {Change(part.field, observed=part.actual, desired=part.expected) for part in lag}
 
 
+def _late_changes(resource: ComparedResource, present: SecurableState) -> set[Change]:
+    """Return the late parts of a record, without what a table tells of itself."""
+    late = late_changes(resource.lag)
+    if not late or not isinstance(present, TableState):
+        return late
+    return late - described_changes(_renamer(resource)(resource.baseline), present, resource.policy)
+
+
+def described_changes(model: Table, present: TableState, policy: Policy) -> set[Change]:
+    """Return the row filter and masks that a table's description names and its model does not declare so.
+
+    No view shows them late. A description that names none proves nothing: those of older runtimes never do.
+    """
+    if not present.described:
+        return set()
+    return {
+        difference.change
+        for difference in _differences(model, with_described_protection(present), as_whole(policy))
+        if difference.kind in HIDING and difference.change.observed is not None
+    }
+
+
 def shown_late(resource: ComparedResource, present: SecurableState) -> tuple[Difference, ...]:
     """Return what a securable shows and the record expects to be late, tags and grants that others may add included."""
     if not resource.lag:
         return ()
-    late, applied = late_changes(resource.lag), _renamer(resource)(resource.baseline)
+    late, applied = _late_changes(resource, present), _renamer(resource)(resource.baseline)
     differences = _differences(applied, present, as_whole(resource.policy))
     return tuple(difference for difference in differences if difference.change in late)
 
@@ -220,6 +249,9 @@ _TOLD_BY_ITSELF: Final = frozenset(
 )
 """What a snapshot takes from views of `information_schema`, and a table or view tells of itself as well."""
 
+HIDING: Final = (DriftKind.ROW_FILTER, DriftKind.COLUMN_MASK)
+"""What a table tells of itself as soon as it is set, before its view shows it."""
+
 TOLD_BY_VIEWS_ALONE: Final = frozenset(
     {
         DriftKind.TABLE_TAG,
@@ -242,7 +274,7 @@ def may_be_late(resource: ComparedResource, now: datetime) -> bool:
         return False
     if not resource.observed.exists:
         return isinstance(resource.name, QualifiedName | ViewName)
-    late = late_changes(resource.lag)
+    late = _late_changes(resource, resource.observed)
     return any(
         difference.kind in _TOLD_BY_ITSELF and difference.change not in late
         for difference in resource.changes
@@ -255,6 +287,14 @@ def is_recent(record: AnyRecord, now: datetime) -> bool:
         return True
     change = record.change
     return change is not None and may_lag(max(change.at, record.deployed_at or change.at), now)
+
+
+def is_creation_begun_recently(record: AnyRecord | None, now: datetime) -> bool:
+    """Whether a run had just begun to create a resource and did not finish.
+
+    The views may show what was on a dropped resource of its name.
+    """
+    return record is not None and record.is_begun_creation and is_recent(record, now)
 
 
 def may_lag(changed_at: datetime, now: datetime) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from operator import attrgetter
+from typing import Any
 
 from delta_engine import aspects
 from delta_engine.actions import Align, AlignTable, Create, SecurableChange, TablePlan
@@ -28,12 +29,14 @@ from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import created, noted, unmanaged_table
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
 from delta_engine.drift.comparison import (
+    HIDING,
     TOLD_BY_VIEWS_ALONE,
     as_whole,
+    described_changes,
     differences_of,
     drift_of,
+    is_creation_begun_recently,
     is_known,
-    is_recent,
     late_changes,
     may_lag,
     shown_late,
@@ -64,9 +67,6 @@ from delta_engine.state.states import CatalogState, SecurableState, TableState, 
 
 NOT_SHOWN_YET = "immediately after the apply, the catalog did not show all of it yet"
 """Why an applied table that can be read is not verified."""
-
-_HIDING: Final = (DriftKind.ROW_FILTER, DriftKind.COLUMN_MASK)
-"""What a table tells of itself as soon as it is set, before its view shows it."""
 
 
 def synchronize(
@@ -138,7 +138,8 @@ def confirmed(
     """Return the record of a table that was just applied, after a second read of the table.
 
     A difference is lag, not drift: the catalog may show a change late, and removed parts for a while. The catalog may
-    also have yet to show what the run before applied.
+    also have yet to show what the run before applied. A filter or mask that the table itself names in place of the
+    model's is drift: it was replaced since.
 
     Args:
         earlier: the record before the apply.
@@ -147,7 +148,10 @@ def confirmed(
     """
     shown, lag = _late(record, model, observed, earlier, policy, lambda _difference: True)
     if not shown:
-        return replace(noted(record, model, observed, earlier, ordered=ordered, added=added), lag=lag)
+        record = noted(record, model, observed, earlier, ordered=ordered, added=added)
+        changes = described_changes(model, observed, policy)
+        replaced = [_recorded(change) for change in changes if change.desired is not None]
+        return replace(record, lag=lag, drift=tuple(sorted(replaced, key=attrgetter("field"))))
     return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=shown, lag=lag)
 
 
@@ -172,6 +176,7 @@ def unread(
     if not before.exists:
         columns = tuple(replace(column, tags={}) for column in model.columns)
         before = state_of(replace(model, columns=columns, tags={}, grants={}))
+    before = replace(before, described=frozenset())  # that was before the run
     _, lag = _late(record, model, before, earlier, policy, _is_told_by_views)
     return replace(unconfirmed(record, reason), lag=lag)
 
@@ -194,6 +199,7 @@ def _late(
     differences = tuple(aspects.differences(unrecorded))
     others = _of_others(differences, comparison, earlier, policy, is_new=_is_new(record, earlier))
     others -= late_changes(recent.lag if recent else ())
+    others |= described_changes(model, observed, policy)
     shown = _documented(
         difference
         for difference in differences
@@ -204,7 +210,7 @@ def _late(
 
 def _is_told_by_views(difference: aspects.Difference) -> bool:
     """Whether only views tell it: a table tells of a filter or mask as soon as it is set."""
-    is_set = difference.kind in _HIDING and difference.change.desired is not None
+    is_set = difference.kind in HIDING and difference.change.desired is not None
     return difference.kind in TOLD_BY_VIEWS_ALONE and not is_set
 
 
@@ -232,7 +238,7 @@ def _of_others(
         others -= {difference.change for difference in aspects.differences(before)}
     if differences and policy.definitions is not Ownership.FULL:
         kept = kept_parts(comparison)
-        others |= {part.change for part in kept if not (is_new and part.kind in _HIDING)}
+        others |= {part.change for part in kept if not (is_new and part.kind in HIDING)}
     return others
 
 
@@ -240,8 +246,9 @@ def _is_new(record: Recorded[Table], earlier: Recorded[Table] | None) -> bool:
     """Whether the run that last changed a table created it, or continued a creation that a run had just begun."""
     if record.change is None or not record.change.is_new:
         return False
-    begun = earlier if earlier is not None and earlier.is_begun_creation else None
-    return begun is None or is_recent(begun, record.deployed_at or record.change.at)
+    if earlier is None or not earlier.is_begun_creation:
+        return True
+    return is_creation_begun_recently(earlier, record.deployed_at or record.change.at)
 
 
 def _is_additional(difference: aspects.Difference, policy: Policy) -> bool:
@@ -282,12 +289,12 @@ def _still_to_come(
         values = [*(part.actual for part in late), *([change.observed] if change else [])]
         seen = now.get(field, desired)
         to_come = values[values.index(seen) + 1 :] if seen in values else []
-        is_hiding = field in changes and changes[field].kind in _HIDING
+        is_hiding = field in changes and changes[field].kind in HIDING
         for actual in to_come:
             if actual != desired and not (is_hiding and actual is None):
                 yield RecordedDifference(field=field, expected=desired, actual=actual)
     for difference in changes.values():
-        if difference.kind in _HIDING and difference.change.desired is None:
+        if difference.kind in HIDING and difference.change.desired is None:
             yield from _documented([difference])
 
 
@@ -488,14 +495,11 @@ def _seen(
 
 
 def _documented(differences: Iterable[aspects.Difference]) -> tuple[RecordedDifference, ...]:
-    return tuple(
-        RecordedDifference(
-            field=difference.change.subject,
-            expected=difference.change.desired,
-            actual=difference.change.observed,
-        )
-        for difference in differences
-    )
+    return tuple(_recorded(difference.change) for difference in differences)
+
+
+def _recorded(change: Change) -> RecordedDifference:
+    return RecordedDifference(field=change.subject, expected=change.desired, actual=change.observed)
 
 
 def _with_unmanaged(

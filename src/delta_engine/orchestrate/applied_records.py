@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from delta_engine.actions.policy import ColumnOrder
 from delta_engine.aspects import with_definition
-from delta_engine.aspects.protection import without_protection
 from delta_engine.aspects.renames import pending_renames
 from delta_engine.deployment.definitions import config_checksum, keep
 from delta_engine.deployment.recorder import RunRecorder
@@ -20,7 +19,7 @@ from delta_engine.deployment.resources import (
     with_version,
 )
 from delta_engine.drift.baselines import with_unmanaged_parts
-from delta_engine.drift.comparison import is_recent
+from delta_engine.drift.comparison import is_creation_begun_recently
 from delta_engine.drift.planned_run import PlannedRun, Undo
 from delta_engine.drift.renames import taken_renames
 from delta_engine.drift.replacements import is_replaced_by_run
@@ -39,7 +38,7 @@ from delta_engine.models import (
 )
 from delta_engine.ownership.recorded import AnyRecord, Recorded, is_unrecorded, table_record
 from delta_engine.state.audits import Audit
-from delta_engine.state.states import ABSENT, TableState
+from delta_engine.state.states import ABSENT, TableState, with_described_protection
 from delta_engine.state.table_queries import TableVersion
 
 
@@ -203,8 +202,8 @@ class AppliedRecords:
             return earlier.with_unmanaged_parts if earlier is not None else None
         if not observed.exists:
             return None
-        if earlier is not None and earlier.is_begun_creation and is_recent(earlier, self._recorder.now()):
-            observed = without_protection(observed)  # views may show that of a dropped table of its name
+        if is_creation_begun_recently(earlier, self._recorder.now()):
+            observed = with_described_protection(observed)
         whole = with_unmanaged_parts(model, observed, earlier)
         for former, name in self.renamed:
             whole = whole and with_references(whole, former, name)

@@ -70,6 +70,8 @@ class TableState:
         predictive_optimization: the setting of the table itself; None if the platform shows none.
         referenced_by: the foreign keys of other tables that reference this one.
         former_name: the table's name in the catalog if its model renames it (`renamed_from`).
+        described: what the table's own description, which never lags, has of masks, by `Column.key`, and of the row
+            filter, as an empty string.
     """
 
     exists: bool = True
@@ -93,6 +95,7 @@ class TableState:
     referenced_by: tuple[Reference, ...] = ()
     relation: RelationKind = RelationKind.TABLE
     former_name: QualifiedName | None = None
+    described: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
     audit: Audit = field(default=NO_AUDIT, compare=False)
 
     def __post_init__(self) -> None:
@@ -115,6 +118,20 @@ class TableState:
 
 
 ABSENT = TableState(exists=False)
+
+
+def with_described_protection(table: TableState) -> TableState:
+    """Return a table with the row filter and masks that its own description names, and no others."""
+    columns = tuple(
+        column if column.key in table.described else replace(column, mask=None) for column in table.columns
+    )
+    return replace(table, row_filter=table.row_filter if "" in table.described else None, columns=columns)
+
+
+def protections_of(table: TableState) -> frozenset[str]:
+    """Return what a table has of a row filter and masks, as in `TableState.described`."""
+    masks = {column.key for column in table.columns if column.mask is not None}
+    return frozenset(masks if table.row_filter is None else {*masks, ""})
 
 
 def state_of(table: Table) -> TableState:

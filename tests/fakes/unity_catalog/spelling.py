@@ -17,7 +17,7 @@ from delta_engine.models import (
     RowFilter,
 )
 from delta_engine.sql.expressions import databricks_dialect
-from delta_engine.state.states import TableState
+from delta_engine.state.states import TableState, protections_of
 from tests.fakes.unity_catalog.stored import Stored
 
 AUTOMATIC = "clusterByAuto"
@@ -29,7 +29,7 @@ def as_read(stored: Stored) -> TableState:
     key = state.primary_key
     properties = {name: text for name, text in shown_properties(state).items() if name != AUTOMATIC}
     others = (reference for reference in state.referenced_by if reference.table != stored.name)
-    return replace(
+    shown = replace(
         state,
         referenced_by=tuple(sorted(others, key=lambda reference: (reference.table.key, reference.name))),
         columns=tuple(_column(stored.name, column) for column in state.columns),
@@ -40,6 +40,7 @@ def as_read(stored: Stored) -> TableState:
         row_filter=state.row_filter
         and RowFilter(function_name(stored.name, state.row_filter.function), state.row_filter.columns),
     )
+    return replace(shown, described=protections_of(shown))
 
 
 def shown_properties(state: TableState) -> Mapping[str, str]:

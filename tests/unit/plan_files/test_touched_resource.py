@@ -44,7 +44,7 @@ SPECIAL: dict[str, Any] = {
 """The fields that are no facets."""
 
 WHOLE = state_of(WHOLE_TABLE)
-FIELDS = [field.name for field in fields(TableState) if field.name not in ("audit", "exists")]
+FIELDS = [field.name for field in fields(TableState) if field.name not in ("audit", "described", "exists")]
 
 
 def observed(state: TableState | SchemaState) -> str | None:
@@ -56,6 +56,10 @@ def test_every_field_counts(field: str) -> None:
     other = replace(TABLE, **{field: SPECIAL.get(field, getattr(WHOLE, field))})
     assert other != TABLE
     assert observed(other) != observed(TABLE)
+
+
+def test_where_the_engine_learned_of_filter_and_masks_does_not_count() -> None:
+    assert observed(replace(TABLE, described=frozenset({"", "id"}))) == observed(TABLE)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from delta_engine.sql.governance import full_function_name
 from delta_engine.sql.text import shown_type
 from delta_engine.state.audits import Audit
 from delta_engine.state.interpretation import not_a_delta_table
-from delta_engine.state.states import RelationKind, TableState
+from delta_engine.state.states import RelationKind, TableState, protections_of
 from delta_engine.state.unity_catalog import information_schema as views
 
 if TYPE_CHECKING:
@@ -127,9 +127,10 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool) -> Ta
     row_filter = _row_filter(rows)
     return replace(
         described,
-        columns=_columns(rows, described.columns, directly=directly),
+        columns=_columns(rows, described.columns),
         tags=views.tags(rows.parts[views.TABLE_TAGS]),
-        row_filter=_preferred(row_filter, described.row_filter, directly=directly),
+        row_filter=_preferred(row_filter, described.row_filter),
+        described=protections_of(described),
         grants=views.grants(rows.parts[views.TABLE_PRIVILEGES]),
         location=location if kind == "EXTERNAL" else None,
         relation=_RELATIONS.get(kind, RelationKind.TABLE),
@@ -141,18 +142,16 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool) -> Ta
 _Protection = TypeVar("_Protection", RowFilter, ColumnMask)
 
 
-def _preferred(
-    in_view: _Protection | None, described: _Protection | None, *, directly: bool
-) -> _Protection | None:
+def _preferred(in_view: _Protection | None, described: _Protection | None) -> _Protection | None:
     """Return a row filter or mask from a view and from the description, either of which may lack it.
 
     `column_masks` omits tables that are accessible through BROWSE alone (docs: "COLUMN_MASKS"), and the descriptions of
-    older runtimes name neither.
+    older runtimes name neither. A view may lag; a description does not.
     """
-    return (described or in_view) if directly else (in_view or described)
+    return described or in_view
 
 
-def _columns(rows: TableRows, columns: tuple[Column, ...], *, directly: bool) -> tuple[Column, ...]:
+def _columns(rows: TableRows, columns: tuple[Column, ...]) -> tuple[Column, ...]:
     """Return columns with their tags and masks."""
     of_tags, of_masks = rows.parts[views.COLUMN_TAGS], rows.parts[views.COLUMN_MASKS]
     if not of_tags and not of_masks:
@@ -165,7 +164,7 @@ def _columns(rows: TableRows, columns: tuple[Column, ...], *, directly: bool) ->
         replace(
             column,
             tags=views.tags(tagged[column.key]),
-            mask=_preferred(masks.get(column.key), column.mask, directly=directly),
+            mask=_preferred(masks.get(column.key), column.mask),
         )
         if column.key in tagged or column.key in masks
         else column
