@@ -347,8 +347,10 @@ def unexplained(resource: ComparedResource) -> tuple[Difference, ...]:
     for model in map(renamed, resource.attempted):
         attempted = _with_kept_parts(model, baseline, observed)
         undone = {*map(subject_of, _differences(attempted, observed, resource.policy, removed))}
-        if _may_be_restored(resource.record) and {kind for kind, _ in undone} <= {DriftKind.COLUMN_ADDED}:
-            undone = set()
+        if _may_be_restored(resource.record):
+            restored = _differences(model, observed, resource.policy, removed)
+            if all(difference.kind is DriftKind.COLUMN_ADDED for difference in restored):
+                undone = set()
         left = tuple(
             change for change in left if drift_key(change) in before or not _explains(change, undone)
         )

@@ -661,6 +661,19 @@ def test_what_a_killed_undo_restored_of_an_unfinished_run_is_no_drift(project: C
     assert project.drift() == {}
 
 
+def test_a_column_that_a_killed_undo_gave_back_to_others_is_no_drift(project: CatalogProject) -> None:
+    """The undone run had taken it over and changed its fields."""
+    project.declare(f"name: orders, columns: [{ID}]")
+    project.sync()
+    project.catalog.by_hand(
+        "ALTER TABLE `dev`.`silver`.`orders` ADD COLUMNS (`s` STRUCT<`a`: INT, `n`: INT>)"
+    )
+    project.declare(f"name: orders, columns: [{ID}, {{name: s, type: 'struct<a: bigint>'}}]")
+    project.sync("--allow drop_column")
+    project.kill("undo --yes", "RESTORE", is_done=True)
+    assert project.drift() == {}
+
+
 def test_a_column_that_others_add_behind_an_undo_that_was_killed_before_its_restore_is_drift(
     project: CatalogProject,
 ) -> None:
