@@ -862,9 +862,9 @@ def test_a_run_that_changed_no_table_is_told_from_an_unknown_one(project: Catalo
     refused = project.run(f"undo {adoption['run']} --dry-run")
     assert refused.code == 3
     assert f"run {adoption['run']!r} changed nothing, or the record" in refused.stderr
-    refused = project.run("undo ffff --dry-run")
+    refused = project.run("undo ffffffff --dry-run")
     assert refused.code == 3
-    assert "no run 'ffff' is kept. `delta-engine -e dev history` lists" in refused.stderr
+    assert "no run 'ffffffff' is kept. `delta-engine -e dev history` lists" in refused.stderr
 
 
 def test_the_undo_of_a_killed_creation_is_recorded(project: CatalogProject) -> None:
