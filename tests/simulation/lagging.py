@@ -41,13 +41,23 @@ class Past:
 
 
 def shown(
-    state: CatalogState, lags: Iterable[Lag], past: Past, now: float, *, directly: bool
+    state: CatalogState,
+    lags: Iterable[Lag],
+    past: Past,
+    now: float,
+    *,
+    directly: bool,
+    is_listed: bool,
 ) -> CatalogState:
     """Return what a read shows; read `directly`, the tables tell of themselves what they can.
+
+    A listing names neither filter nor masks.
 
     CatalogReadError if the views contradict the tables, as the reader refuses it.
     """
     tables, refusals = dict(state.tables), []
+    if is_listed and not directly:
+        tables = {key: replace(table, described=None) for key, table in tables.items()}
     for lag in lags:
         earlier = past.at(now - lag.seconds)
         for key, table in tables.items():
@@ -75,7 +85,8 @@ def _shown(view: str, key: str, table: TableState, former: TableState, *, direct
     if view in _ALWAYS:
         return _ALWAYS[view](table, former)
     if view == "row_filters":
-        return replace(table, row_filter=_either(former.row_filter, table.row_filter))
+        described = None if table.described is None else table.row_filter
+        return replace(table, row_filter=_either(former.row_filter, described))
     if view == "column_masks":
         return _with_masks(table, former)
     if directly:
@@ -105,7 +116,8 @@ def _with_masks(table: TableState, former: TableState) -> TableState:
     masks = {column.key: column.mask for column in former.columns}
 
     def masked(column: Column) -> Column:
-        return replace(column, mask=_either(masks.get(column.key), column.mask))
+        described = None if table.described is None else column.mask
+        return replace(column, mask=_either(masks.get(column.key), described))
 
     return _with_columns(table, masked)
 

@@ -55,7 +55,14 @@ class SimulatedCatalog:
             if any(isinstance(model, Function) for model in models):
                 self._process.seen_grants = grants_on(self._catalog.functions)
             state = self._catalog.snapshot(models)
-            return shown(state, world.lags, world.past, world.stage.now, directly=directly)
+            return shown(
+                state,
+                world.lags,
+                world.past,
+                world.stage.now,
+                directly=directly,
+                is_listed=world.scenario.is_listed,
+            )
 
         return self._process.call(what, effect, READ_ERRORS)
 

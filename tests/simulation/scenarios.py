@@ -180,6 +180,11 @@ class Scenario(NamedTuple):
     lags: tuple[Lag, ...] = ()
     is_on_databricks: bool = False
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether tables are first read by a listing, which names neither filter nor masks."""
+        return self.seed % 2 == 1
+
 
 def drawn(seed: int) -> Scenario:
     """Return the scenario of a number."""

@@ -70,7 +70,12 @@ class Renames:
             partitioned_by=_new_names(table.partitioned_by, names),
         )
         if isinstance(renamed, TableState):
-            return replace(renamed, not_null_checks=_new_names(renamed.not_null_checks, names))
+            described = renamed.described
+            return replace(
+                renamed,
+                not_null_checks=_new_names(renamed.not_null_checks, names),
+                described=described and frozenset(map(str.lower, _new_names(described, names))),
+            )
         key = renamed.primary_key
         return replace(
             renamed,

@@ -96,7 +96,7 @@ def compared(
         if key in new_names and present.exists and former_name_of(present) is None:
             continue  # the new name is taken: nothing of the recorded securable was read
         before = earlier.get(key)
-        if before and (before.record, before.model_name) == (record, name) and before.observed == present:
+        if before and (before.record, before.model_name) == (record, name) and _looks_same(before, present):
             resources[key] = before
             continue
         attempted = () if name.is_container else record.attempted  # an unfinished schema is not compared
@@ -146,6 +146,13 @@ def with_new_names(resource: SomeCompared, renames: Renames) -> SomeCompared:
 def differences_of(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return how an existing securable differs from what was applied, as far as no history is needed."""
     return (*resource.changes, *_reordered(resource))
+
+
+def _looks_same(before: ComparedResource, present: SecurableState) -> bool:
+    """Whether a snapshot has nothing new of a resource, nor what a table tells of itself."""
+    if isinstance(before.observed, TableState) and isinstance(present, TableState):
+        return before.observed == present and before.observed.described == present.described
+    return bool(before.observed == present)
 
 
 def is_known(resource: ComparedResource) -> bool:
@@ -276,9 +283,16 @@ def may_be_late(resource: ComparedResource, now: datetime) -> bool:
         return isinstance(resource.name, QualifiedName | ViewName)
     late = _late_changes(resource, resource.observed)
     return any(
-        difference.kind in _TOLD_BY_ITSELF and difference.change not in late
+        difference.kind in _TOLD_BY_ITSELF
+        and (difference.change not in late or _may_be_described(difference, resource.observed))
         for difference in resource.changes
     )
+
+
+def _may_be_described(difference: Difference, present: SecurableState) -> bool:
+    """Whether a table that was not asked for its description may name a filter or mask that seems to be late."""
+    is_asked = not isinstance(present, TableState) or present.described is not None
+    return difference.kind in HIDING and difference.change.observed is not None and not is_asked
 
 
 def is_recent(record: AnyRecord, now: datetime) -> bool:

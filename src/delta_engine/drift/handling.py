@@ -18,7 +18,7 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.foreign_keys import as_declared
 from delta_engine.aspects.renames import Renames, named_renames
 from delta_engine.drift.baselines import subject_of
-from delta_engine.drift.comparison import beyond_drift, explained
+from delta_engine.drift.comparison import beyond_drift, explained, shown_late
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
     Compared,
@@ -271,7 +271,7 @@ def restored(drifted: Compared[Model, Any], policy: Policy) -> Model:
     if not drifted.observed.exists:
         return drifted.baseline
     kept = [detail.difference for detail in drifted.details if detail.ignored_by is not None]
-    kept += (*explained(drifted), *beyond_drift(drifted, policy))
+    kept += (*explained(drifted), *beyond_drift(drifted, policy), *shown_late(drifted, drifted.observed))
     model = accepted(drifted.baseline, drifted.observed, kept)
     if not isinstance(model, Table):
         return model

@@ -20,6 +20,7 @@ from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.comparison import AnyComparison, Comparison, Model_co
+from delta_engine.aspects.protection import is_protected
 from delta_engine.deployment.definitions import (
     keep,
     keep_attempt,
@@ -147,12 +148,12 @@ def confirmed(
         added: the keys of the columns that the apply added.
     """
     shown, lag = _late(record, model, observed, earlier, policy, lambda _difference: True)
-    if not shown:
-        record = noted(record, model, observed, earlier, ordered=ordered, added=added)
-        changes = described_changes(model, observed, policy)
-        replaced = [_recorded(change) for change in changes if change.desired is not None]
-        return replace(record, lag=lag, drift=tuple(sorted(replaced, key=attrgetter("field"))))
-    return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=shown, lag=lag)
+    changes = described_changes(model, observed, policy)
+    replaced = [_recorded(change) for change in changes if change.desired is not None]
+    record = replace(record, lag=lag, drift=tuple(sorted(replaced, key=attrgetter("field"))))
+    if shown:
+        return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=shown)
+    return noted(record, model, observed, earlier, ordered=ordered, added=added)
 
 
 def unread(
@@ -176,7 +177,7 @@ def unread(
     if not before.exists:
         columns = tuple(replace(column, tags={}) for column in model.columns)
         before = state_of(replace(model, columns=columns, tags={}, grants={}))
-    before = replace(before, described=frozenset())  # that was before the run
+    before = replace(before, described=None)  # that was before the run
     _, lag = _late(record, model, before, earlier, policy, _is_told_by_views)
     return replace(unconfirmed(record, reason), lag=lag)
 
@@ -268,16 +269,19 @@ def _still_to_come(
     """Yield how a table will differ from its model for a while, if the catalog shows the run before this one late.
 
     A part that was late after that run may still get the values that follow the shown one. So may a filter or mask
-    of that run that is gone by now: its view may not have shown it yet.
+    of that run, or of one before it that failed, that is gone by now: its view may not have shown it yet.
 
     Args:
         earlier: the record before the apply; None if it was long before.
         shown: how the catalog differs now.
     """
-    if earlier is None or earlier.declared is None:
+    if earlier is None:
         return
-    hides = earlier.declared.row_filter or any(column.mask for column in earlier.declared.columns)
-    if not earlier.lag and not hides:
+    for ours in filter(is_protected, earlier.ours):
+        for difference in aspects.differences(Comparison.of(model, state_of(ours), policy=policy)):
+            if difference.kind in HIDING and difference.change.desired is None:
+                yield _recorded(difference.change)
+    if earlier.declared is None or not earlier.lag:
         return
     comparison = Comparison.of(model, state_of(earlier.declared), policy=policy)
     changes = {difference.change.subject: difference for difference in aspects.differences(comparison)}
@@ -293,9 +297,6 @@ def _still_to_come(
         for actual in to_come:
             if actual != desired and not (is_hiding and actual is None):
                 yield RecordedDifference(field=field, expected=desired, actual=actual)
-    for difference in changes.values():
-        if difference.kind in HIDING and difference.change.desired is None:
-            yield from _documented([difference])
 
 
 def confirmed_definition(

@@ -271,7 +271,8 @@ def _read_again(run: OpenRun, recording: Recording, stop: Stop) -> tuple[frozens
         run.recorder.warn(unverified)
         return frozenset(), unverified
     verified = recording.confirm(changed, reread)
-    return verified, "" if verified else NOT_SHOWN_YET
+    is_drifted = any(run.recorder.resources[resource_key(model.qualified_name)].drift for model in changed)
+    return verified, "" if verified or is_drifted else NOT_SHOWN_YET
 
 
 def _record_unchanged(

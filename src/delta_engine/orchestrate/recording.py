@@ -155,6 +155,11 @@ class Recording:
         """
         records = [self._confirmed(model, observed) for model in models]
         self._recorder.resources |= {record.key: record for record in records}
+        for record in records:
+            for part in record.drift:
+                self._recorder.warn(
+                    f"{record.name}: its {part.field} was replaced during the run and is {part.actual}: run `drift`"
+                )
         return frozenset(record.key for record in records if record.status is Status.HEALTHY)
 
     def doubt(self, models: Iterable[Securable], reason: str) -> None:

@@ -71,7 +71,8 @@ class TableState:
         referenced_by: the foreign keys of other tables that reference this one.
         former_name: the table's name in the catalog if its model renames it (`renamed_from`).
         described: what the table's own description, which never lags, has of masks, by `Column.key`, and of the row
-            filter, as an empty string.
+            filter, as an empty string; None if the table was listed and not asked. Descriptions of older runtimes have
+            neither.
     """
 
     exists: bool = True
@@ -95,7 +96,7 @@ class TableState:
     referenced_by: tuple[Reference, ...] = ()
     relation: RelationKind = RelationKind.TABLE
     former_name: QualifiedName | None = None
-    described: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    described: frozenset[str] | None = field(default=None, compare=False, repr=False)
     audit: Audit = field(default=NO_AUDIT, compare=False)
 
     def __post_init__(self) -> None:
@@ -122,10 +123,11 @@ ABSENT = TableState(exists=False)
 
 def with_described_protection(table: TableState) -> TableState:
     """Return a table with the row filter and masks that its own description names, and no others."""
+    described = table.described or frozenset()
     columns = tuple(
-        column if column.key in table.described else replace(column, mask=None) for column in table.columns
+        column if column.key in described else replace(column, mask=None) for column in table.columns
     )
-    return replace(table, row_filter=table.row_filter if "" in table.described else None, columns=columns)
+    return replace(table, row_filter=table.row_filter if "" in described else None, columns=columns)
 
 
 def protections_of(table: TableState) -> frozenset[str]:

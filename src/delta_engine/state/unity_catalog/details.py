@@ -47,11 +47,13 @@ class TableDetails:
         state: without tags and grants; with keys, masks and row filter if the description has them.
         table_type: `MANAGED`, `EXTERNAL`, …; None if the description lacks it.
         has_keys: whether the description has the table's keys.
+        is_listed: whether it is from a listing, which has neither masks nor row filter.
     """
 
     state: TableState
     table_type: str | None = None
     has_keys: bool = False
+    is_listed: bool = False
 
     @property
     def shows_policies(self) -> bool:
@@ -323,7 +325,8 @@ def listed_details(table: QualifiedName, info: TableInfo) -> TableDetails | None
     state = with_properties(state, info.properties)
     if not all(_is_column_name(path, state.columns, physical_names) for path in state.cluster_by):
         return None
-    return TableDetails(state=state, table_type=info.table_type.value if info.table_type else None)
+    kind = info.table_type.value if info.table_type else None
+    return TableDetails(state=state, table_type=kind, is_listed=True)
 
 
 class _ListedField(msgspec.Struct):

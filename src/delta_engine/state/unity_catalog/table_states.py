@@ -130,7 +130,7 @@ def table_state(rows: TableRows, details: TableDetails, *, directly: bool) -> Ta
         columns=_columns(rows, described.columns),
         tags=views.tags(rows.parts[views.TABLE_TAGS]),
         row_filter=_preferred(row_filter, described.row_filter),
-        described=protections_of(described),
+        described=None if details.is_listed else protections_of(described),
         grants=views.grants(rows.parts[views.TABLE_PRIVILEGES]),
         location=location if kind == "EXTERNAL" else None,
         relation=_RELATIONS.get(kind, RelationKind.TABLE),

@@ -240,7 +240,7 @@ def test_a_table_has_the_filter_and_masks_of_its_description(directly: bool) -> 
     state = read(HIDING_VIEWS, {"AS JSON": described}, directly=directly)
     assert state.row_filter == RowFilter("dev.f.described")
     assert state.columns[1].mask == ColumnMask("dev.f.described")
-    assert state.described == {"", "b"}
+    assert state.described == frozenset({"", "b"})
 
 
 @pytest.mark.parametrize("directly", [False, True])
