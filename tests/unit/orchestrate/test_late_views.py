@@ -831,44 +831,6 @@ def test_what_a_person_adds_to_a_new_table_before_its_second_read_is_of_others(
     assert len(drifted(engine, KEYED)) == 1
 
 
-REASONS = {"row filter": "row_filter", "mask": "column_mask"}
-
-
-@pytest.mark.parametrize("what", HIDING_VIEWS)
-def test_a_filter_or_mask_that_a_person_sets_again_is_drift_though_its_view_may_lag(
-    what: str, runner: Faulty, engine: Orchestrator
-) -> None:
-    """The table's own description names it, which no view can show late."""
-    engine = free_to_unhide(runner, engine)
-    engine.sync_tables([hiding(what, "hidden")])
-    engine.sync_tables([KEYED])
-    runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} {SETS_BY_HAND[what]}")
-    assert drifted(engine, KEYED) == {"table.dev.silver.orders": [REASONS[what]]}
-
-
-@pytest.mark.parametrize("what", HIDING_VIEWS)
-def test_a_filter_or_mask_that_a_person_sets_before_the_second_read_is_drift(
-    what: str, runner: Faulty, engine: Orchestrator
-) -> None:
-    engine = free_to_unhide(runner, engine)
-    sql = f"ALTER TABLE {ADDRESS} {SETS_BY_HAND[what]}"
-    with after_each("CREATE TABLE", partial(runner.catalog.by_hand, sql), runner):
-        engine.sync_tables([KEYED])
-    assert statuses(engine)["dev.silver.orders"] == "healthy"
-    assert drifted(engine, KEYED) == {"table.dev.silver.orders": [REASONS[what]]}
-
-
-@pytest.mark.parametrize("what", HIDING_VIEWS)
-def test_a_declared_filter_or_mask_that_is_replaced_before_the_second_read_is_drift_at_once(
-    what: str, runner: Faulty, engine: Orchestrator
-) -> None:
-    engine = free_to_unhide(runner, engine)
-    sql = f"ALTER TABLE {ADDRESS} {SETS_BY_HAND[what].replace('hidden', 'other')}"
-    with after_each("CREATE TABLE", partial(runner.catalog.by_hand, sql), runner):
-        engine.sync_tables([hiding(what, "hidden")])
-    assert statuses(engine)["dev.silver.orders"] == "drifted"
-
-
 @contextmanager
 def after_each(start: str, act: Callable[[], object], runner: Faulty) -> Iterator[None]:
     """Let something happen after each statement of the engine that starts so."""

@@ -1,0 +1,223 @@
+"""Row filters and masks while their views lag: what a table itself names is present; anything else may be late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from delta_engine.actions.policy import NO_POLICY
+from delta_engine.aspects.renames import Renames
+from delta_engine.aspects.table_comment import SetTableComment
+from delta_engine.backends.sql_runner import Row
+from delta_engine.deployment.document import records_of
+from delta_engine.errors import StatementError
+from delta_engine.execute.action_runner import ApplyFailedError
+from delta_engine.models import Column, ColumnMask, Table
+from delta_engine.orchestrate.applying import apply_planned
+from delta_engine.orchestrate.backend import databricks_backend
+from delta_engine.orchestrate.orchestrator import Orchestrator, plan_revert, plan_sync
+from delta_engine.orchestrate.runs import open_run
+from delta_engine.ownership.recorded import AnyRecord
+from delta_engine.report.run_report import RunReport
+from delta_engine.state.states import TableState, with_described_protection
+from tests.builders import engines
+from tests.builders.deployment import deployment_over
+from tests.builders.described_columns import listed_column
+from tests.fakes.faulty import Faulty
+from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.fakes.unity_catalog.spelling import as_read, shown_properties
+from tests.fakes.unity_catalog.views import storage_path
+from tests.unit.orchestrate.test_late_views import (
+    ADDRESS,
+    HIDING_VIEWS,
+    KEYED,
+    SETS_BY_HAND,
+    after_each,
+    drifted,
+    free_to_unhide,
+    freeze,
+    hiding,
+    hiding_now,
+    lag,
+    noting,
+    records_in,
+    showing_on,
+    under,
+)
+
+if TYPE_CHECKING:
+    from databricks.sdk.service.catalog import TableInfo
+
+REASONS = {"row filter": "row_filter", "mask": "column_mask"}
+KEY = "table.dev.silver.orders"
+
+
+class Listing:
+    """Lists the tables of a fake catalog as databricks-sdk does: without filters and masks."""
+
+    def __init__(self, catalog: FakeUnityCatalog) -> None:
+        self.catalog = catalog
+
+    def list(
+        self, catalog_name: str, schema_name: str, *, include_browse: bool | None = None
+    ) -> Iterator[TableInfo]:
+        from databricks.sdk.service.catalog import TableInfo
+
+        for stored in self.catalog.tables.values():
+            state = as_read(stored)
+            yield TableInfo.from_dict(
+                {
+                    "catalog_name": catalog_name,
+                    "schema_name": schema_name,
+                    "name": stored.name.table,
+                    "table_type": "MANAGED",
+                    "comment": state.table_comment,
+                    "properties": dict(shown_properties(stored.state)),
+                    "storage_location": storage_path(stored),
+                    "owner": state.owner,
+                    "columns": [listed_column(column, place) for place, column in enumerate(state.columns)],
+                }
+            )
+
+
+@pytest.fixture
+def runner() -> Faulty:
+    catalog = FakeUnityCatalog()
+    catalog.describes_keys = True
+    return Faulty(catalog)
+
+
+@pytest.fixture(params=[False, True], ids=["described", "listed"])
+def engine(request: pytest.FixtureRequest, runner: Faulty, tmp_path: Path) -> Orchestrator:
+    listing = Listing(runner.catalog) if request.param else None
+    backend = databricks_backend(runner, parallelism=1, listing=listing)
+    engine = engines.engine_over(backend, deployment_over(tmp_path), parallelism=1, with_histories=True)
+    return free_to_unhide(runner, engine)
+
+
+def record(engine: Orchestrator) -> AnyRecord:
+    return records_of(records_in(engine))[KEY]
+
+
+def by_hand(what: str, function: str) -> str:
+    return f"ALTER TABLE {ADDRESS} {SETS_BY_HAND[what].replace('hidden', function)}"
+
+
+def reverted(engine: Orchestrator, model: Table) -> list[type]:
+    with open_run(engine, "drift --revert") as run:
+        plan = plan_revert(run, [model])
+    assert plan.refusals == ()
+    return [type(action) for align in plan.plan.align_tables for action in align.actions]
+
+
+def remove_lately(what: str, runner: Faulty, engine: Orchestrator) -> None:
+    """Remove a filter or mask, which its view shows on."""
+    before = hiding(what, "hidden")
+    engine.sync_tables([before])
+    freeze(runner, engine, before, HIDING_VIEWS[what])
+    engine.sync_tables([KEYED])
+    assert hiding_now(runner) == (None, None)
+
+
+def synced(engine: Orchestrator, model: Table) -> RunReport:
+    with open_run(engine, "sync") as run:
+        return apply_planned(run, plan_sync(run, [model])).report
+
+
+@pytest.mark.parametrize("function", ["hidden", "other"])
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+def test_what_a_person_sets_after_a_run_removed_it_is_drift(
+    what: str, function: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    remove_lately(what, runner, engine)
+    runner.catalog.by_hand(by_hand(what, function))
+    assert drifted(engine, KEYED) == {KEY: [REASONS[what]]}
+
+
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+def test_a_second_read_that_only_the_comment_led_to_finds_a_filter_or_mask(
+    what: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    remove_lately(what, runner, engine)
+    runner.catalog.by_hand(by_hand(what, "hidden"))
+    runner.catalog.by_hand(f"COMMENT ON TABLE {ADDRESS} IS 'theirs'")
+    assert drifted(engine, KEYED) == {KEY: sorted([REASONS[what], "table_comment"])}
+
+
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+def test_what_is_shown_late_is_no_drift_and_costs_one_description(
+    what: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    remove_lately(what, runner, engine)
+    runner.catalog.questions.clear()
+    assert drifted(engine, KEYED) == {}
+    assert sum("AS JSON" in question for question in runner.catalog.questions) == 1
+
+
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+def test_a_revert_leaves_what_is_shown_late(what: str, runner: Faulty, engine: Orchestrator) -> None:
+    """It would need consent to drop a filter or mask that is gone."""
+    remove_lately(what, runner, engine)
+    runner.catalog.by_hand(f"COMMENT ON TABLE {ADDRESS} IS 'theirs'")
+    assert reverted(under(NO_POLICY, engine), KEYED) == [SetTableComment]
+
+
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+def test_what_a_person_sets_before_the_second_read_is_drift(
+    what: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    with after_each("CREATE TABLE", partial(runner.catalog.by_hand, by_hand(what, "hidden")), runner):
+        engine.sync_tables([KEYED])
+    assert record(engine).status.value == "healthy"
+    assert drifted(engine, KEYED) == {KEY: [REASONS[what]]}
+
+
+@pytest.mark.parametrize("late", [None, "table_tags"])
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+def test_what_is_replaced_before_the_second_read_is_drift_at_once(
+    what: str, late: str | None, runner: Faulty, engine: Orchestrator
+) -> None:
+    model = replace(hiding(what, "hidden"), tags={"team": "one"})
+    if late:
+        lag(runner, late)
+    with after_each("CREATE TABLE", partial(runner.catalog.by_hand, by_hand(what, "other")), runner):
+        report = synced(engine, model)
+    assert record(engine).status.value == "drifted"
+    assert drifted(engine, model) == {KEY: [REASONS[what]]}
+    assert [text for text in report.warnings if "was replaced during the run" in text]
+    assert report.unverified == ""
+
+
+@pytest.mark.parametrize("engine", [False], indirect=True, ids=["described"])
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+def test_what_a_failed_run_set_and_the_next_one_removed_may_be_shown_late(
+    what: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    engine.sync_tables([KEYED])
+    freeze(runner, engine, KEYED, HIDING_VIEWS[what])
+    model = replace(hiding(what, "hidden"), comment="new")
+    runner.refused["COMMENT ON"] = StatementError("reset", sql="", error_class="INTERNAL_ERROR")
+    with pytest.raises(ApplyFailedError):
+        engine.sync_tables([model])
+    del runner.refused["COMMENT ON"]
+    assert hiding_now(runner) != (None, None)
+    shown: list[Row] = []
+    lag(runner, HIDING_VIEWS[what], noting(shown))
+    drifted(engine, model)
+    lag(runner, HIDING_VIEWS[what])
+    engine.sync_tables([KEYED])
+    assert hiding_now(runner) == (None, None)
+    lag(runner, HIDING_VIEWS[what], showing_on(shown[:1]))
+    assert drifted(engine, KEYED) == {}
+
+
+def test_what_a_table_names_follows_a_rename() -> None:
+    masked = Column("old", "int", mask=ColumnMask("dev.silver.hidden"))
+    state = TableState(columns=(masked,), described=frozenset({"old"}))
+    renamed = Renames.of_columns({"old": "New"}).applied_to(state)
+    assert with_described_protection(renamed).columns == (replace(masked, name="New"),)
