@@ -17,6 +17,7 @@ from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.delta_properties import comparable, is_feature_key, is_set_by_platform
+from delta_engine.aspects.protection import is_protected
 from delta_engine.aspects.renames import Renames, named_renames, pending_renames
 from delta_engine.drift.baselines import (
     Subject,
@@ -216,27 +217,51 @@ def with_applied_parts(
     models: Iterable[Securable],
     resources: Mapping[str, ComparedResource],
     policy: Policy,
+    now: datetime,
 ) -> CatalogState:
     """Return a snapshot in which tables have what was applied where views show a model's value, which may be late.
 
-    A plan that took a late value for the present one would not bring a model back to it.
+    A plan that took a late value for the present one would not bring a model back to it. A filter or mask that the
+    table does not name itself counts only if no run had a model without it: a run may have removed it and not recorded
+    that.
     """
-    by_key = {resource.model_key: resource for resource in resources.values() if resource.lag}
+    recent = {
+        resource.model_key: resource for resource in resources.values() if is_recent(resource.record, now)
+    }
     tables = {}
-    for model in models if by_key else ():
-        resource = by_key.get(resource_key(model.qualified_name))
+    for model in models if recent else ():
+        resource = recent.get(resource_key(model.qualified_name))
         present = snapshot.tables.get(model.qualified_name.key)
         if resource is None or present is None or not isinstance(model, Table):
             continue
+        if not resource.lag and not is_protected(model):
+            continue
         missing = {difference.change.subject for difference in _differences(model, present, as_whole(policy))}
-        late = [
-            difference
-            for difference in shown_late(resource, present)
-            if difference.kind in TOLD_BY_VIEWS_ALONE and difference.change.subject not in missing
-        ]
-        applied = state_of(_renamer(resource)(resource.baseline))
-        tables[model.key] = aspects.accept(present, applied, late)
+        shown = present
+        for applied, late in _may_be_gone(resource, present):
+            there = [difference for difference in late if difference.change.subject not in missing]
+            shown = aspects.accept(shown, state_of(applied), there)
+        tables[model.key] = shown
     return replace(snapshot, tables={**snapshot.tables, **tables}) if tables else snapshot
+
+
+def _may_be_gone(
+    resource: ComparedResource, present: TableState
+) -> Iterator[tuple[Table, Iterable[Difference]]]:
+    """Yield models that runs applied or attempted, and what a table shows beyond each that may be late."""
+    renamed, policy = _renamer(resource), as_whole(resource.policy)
+    late = shown_late(resource, present)
+    yield (
+        renamed(resource.baseline),
+        [part for part in late if part.kind in TOLD_BY_VIEWS_ALONE and part.kind not in HIDING],
+    )
+    for ours in map(renamed, (resource.baseline, *resource.attempted)):
+        described = described_changes(ours, present, policy)
+        hiding = (part for part in _differences(ours, present, policy) if part.kind in HIDING)
+        yield (
+            ours,
+            [part for part in hiding if part.change.observed is not None and part.change not in described],
+        )
 
 
 _LONGEST_LAG: Final = timedelta(hours=1)

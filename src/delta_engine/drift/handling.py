@@ -145,29 +145,32 @@ def overwritten_drift(
 
 
 def undone_details(
-    drifted: ComparedResource, model: Securable, changed: Iterable[str]
+    drifted: ComparedResource, model: Securable, changed: Iterable[tuple[str, str | None]]
 ) -> Iterator[tuple[ClassifiedDrift, str]]:
     """Yield the drift that a sync reverts or overwrites, each with the field that it changes for that.
 
-    An accepted replaced table stays as it is.
+    An accepted replaced table stays as it is, and so does what a sync sets again because it may be gone.
 
     Args:
-        changed: the fields that the sync changes.
+        changed: the fields that the sync changes, with their new values.
     """
-    fields = {field.lower(): field for field in changed}
+    new = dict(changed)
+    fields = {field.lower(): field for field in new}
     for detail in drifted.drift:
         field = undone_field(detail.finding.field)
         names = (_as_renamed(field.lower(), model), field.lower())
         by_plan = next((fields[name] for name in names if name in fields), None)
         is_undone = by_plan is not None or not drifted.observed.exists
+        if by_plan is not None and new[by_plan] is not None:
+            is_undone = new[by_plan] != detail.difference.change.observed
         if detail.finding.kind is DriftKind.TABLE_REPLACED:
             is_undone = detail.finding.accepted is None
         if is_undone:
             yield detail, by_plan or field
 
 
-def _changed_fields(align: Align[Any]) -> Iterator[str]:
-    """Yield the fields that are different after an alignment.
+def _changed_fields(align: Align[Any]) -> Iterator[tuple[str, str | None]]:
+    """Yield the fields that are different after an alignment, with their values.
 
     Parts that it drops and makes again are not different.
     """
@@ -179,7 +182,7 @@ def _changed_fields(align: Align[Any]) -> Iterator[str]:
             last[change.subject] = action, change
     for subject, (action, change) in last.items():
         if change.desired != first[subject].observed:
-            yield changed_field(action, change)
+            yield changed_field(action, change), change.desired
 
 
 def _as_renamed(field: str, model: Securable) -> str:

@@ -155,7 +155,10 @@ def _next_sync(drifted: ComparedResource, facts: DriftFacts, planned: Planned) -
     if isinstance(model, Table) and any(irreversible([model], [drifted])):
         return NextSync.REFUSES
     changes = planned.get(drifted.model_key, ())
-    changed = [changed_field(difference.action, difference.change) for difference in changes]
+    changed = [
+        (changed_field(difference.action, difference.change), difference.change.desired)
+        for difference in changes
+    ]
     undone = [detail.finding for detail, _ in undone_details(drifted, model, changed)]
     return next_sync(drifted, undone, facts.policy)
 

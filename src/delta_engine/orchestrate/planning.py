@@ -161,7 +161,7 @@ def _planned(
 
 
 def _as_applied(snapshot: CatalogState, intent: Intent, basis: Observation) -> CatalogState:
-    return with_applied_parts(snapshot, intent.models, basis.compared, intent.policy)
+    return with_applied_parts(snapshot, intent.models, basis.compared, intent.policy, utc_now())
 
 
 def _with_plan(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,9 +25,11 @@ from delta_engine.orchestrate.runs import open_run
 from delta_engine.ownership.recorded import AnyRecord
 from delta_engine.report.run_report import RunReport
 from delta_engine.state.states import TableState, with_described_protection
+from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import engines
 from tests.builders.deployment import deployment_over
 from tests.builders.described_columns import listed_column
+from tests.builders.worlds import Kill
 from tests.fakes.faulty import Faulty
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.spelling import as_read, shown_properties
@@ -47,6 +49,7 @@ from tests.unit.orchestrate.test_late_views import (
     noting,
     records_in,
     showing_on,
+    sync_unverified,
     under,
 )
 
@@ -214,6 +217,72 @@ def test_what_a_failed_run_set_and_the_next_one_removed_may_be_shown_late(
     assert hiding_now(runner) == (None, None)
     lag(runner, HIDING_VIEWS[what], showing_on(shown[:1]))
     assert drifted(engine, KEYED) == {}
+
+
+def be_killed_after(statement: str, runner: Faulty, engine: Orchestrator, model: Table) -> None:
+    def kill() -> None:
+        raise Kill
+
+    with after_each(statement, kill, runner), pytest.raises(Kill):
+        engine.sync_tables([model])
+
+
+def be_killed_before_the_second_read(runner: Faulty, engine: Orchestrator, model: Table) -> None:
+    def kill(*_: object) -> None:
+        raise Kill
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(UnityCatalogReader, "snapshot_directly", kill)
+        with pytest.raises(Kill):
+            engine.sync_tables([model])
+
+
+def fail_behind_it(runner: Faulty, engine: Orchestrator, model: Table) -> None:
+    runner.refused["COMMENT ON"] = StatementError("reset", sql="", error_class="INTERNAL_ERROR")
+    with pytest.raises(ApplyFailedError):
+        engine.sync_tables([replace(model, comment="new")])
+    del runner.refused["COMMENT ON"]
+
+
+ENDS: Mapping[str, Callable[[Faulty, Orchestrator, Table], None]] = {
+    "killed": partial(be_killed_after, "ALTER TABLE"),
+    "killed before the second read": be_killed_before_the_second_read,
+    "failed": fail_behind_it,
+}
+
+
+@pytest.mark.parametrize("other", [None, "other"])
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+def test_a_model_that_goes_back_after_a_run_without_an_end_sets_what_a_view_shows_on(
+    what: str, end: str, other: str | None, runner: Faulty, engine: Orchestrator
+) -> None:
+    """The table would stay without it, and count as protected."""
+    before = hiding(what, "hidden")
+    engine.sync_tables([before])
+    freeze(runner, engine, before, HIDING_VIEWS[what])
+    ENDS[end](runner, engine, hiding(what, other) if other else KEYED)
+    assert hiding_now(runner) != (before.row_filter, before.columns[0].mask)
+    engine.sync_tables([before])
+    assert hiding_now(runner) == (before.row_filter, before.columns[0].mask)
+    assert not engine.plan_tables([before])
+    runner.changed.clear()
+    assert drifted(engine, before) == {}
+
+
+@pytest.mark.parametrize("engine", [False], indirect=True, ids=["described"])
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+def test_a_model_that_goes_back_after_two_runs_sets_what_a_view_shows_on(
+    what: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    before = hiding(what, "hidden")
+    engine.sync_tables([before])
+    freeze(runner, engine, before, HIDING_VIEWS[what])
+    engine.sync_tables([hiding(what, "other")])
+    sync_unverified(engine, KEYED)
+    assert hiding_now(runner) == (None, None)
+    engine.sync_tables([before])
+    assert hiding_now(runner) == (before.row_filter, before.columns[0].mask)
 
 
 def test_what_a_table_names_follows_a_rename() -> None:
