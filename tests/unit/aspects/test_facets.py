@@ -61,6 +61,7 @@ NO_FACETS_OF_STATES = {
     "relation",
     "former_name",
     "audit",
+    "described",
 }
 
 
