@@ -42,6 +42,7 @@ from delta_engine.orchestrate.applied_records import AppliedRecords
 from delta_engine.ownership.recorded import AnyRecord, Failure, LastChange, Recorded, Status, table_record
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
+from delta_engine.telemetry.context import command
 from delta_engine.telemetry.logs import log
 
 _NOT_READ_AGAIN: Final = "it was not read again after the apply"
@@ -158,7 +159,8 @@ class Recording:
         for record in records:
             for part in record.drift:
                 self._recorder.warn(
-                    f"{record.name}: its {part.field} was replaced during the run and is {part.actual}: run `drift`"
+                    f"{record.name}: its {part.field} was replaced during the run, and is {part.actual}. "
+                    f"{command('drift')} shows the details."
                 )
         return frozenset(record.key for record in records if record.status is Status.HEALTHY)
 
