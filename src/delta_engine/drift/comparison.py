@@ -217,51 +217,27 @@ def with_applied_parts(
     models: Iterable[Securable],
     resources: Mapping[str, ComparedResource],
     policy: Policy,
-    now: datetime,
 ) -> CatalogState:
-    """Return a snapshot in which tables have what was applied where views show a model's value, which may be late.
+    """Return a snapshot in which tables have the tags and grants that were applied where a model's may be shown late.
 
-    A plan that took a late value for the present one would not bring a model back to it. A filter or mask that the
-    table does not name itself counts only if no run had a model without it: a run may have removed it and not recorded
-    that.
+    A plan that took a late value for the present one would not bring a model back to it.
     """
-    recent = {
-        resource.model_key: resource for resource in resources.values() if is_recent(resource.record, now)
-    }
+    by_key = {resource.model_key: resource for resource in resources.values() if resource.lag}
     tables = {}
-    for model in models if recent else ():
-        resource = recent.get(resource_key(model.qualified_name))
+    for model in models if by_key else ():
+        resource = by_key.get(resource_key(model.qualified_name))
         present = snapshot.tables.get(model.qualified_name.key)
         if resource is None or present is None or not isinstance(model, Table):
             continue
-        if not resource.lag and not is_protected(model):
-            continue
         missing = {difference.change.subject for difference in _differences(model, present, as_whole(policy))}
-        shown = present
-        for applied, late in _may_be_gone(resource, present):
-            there = [difference for difference in late if difference.change.subject not in missing]
-            shown = aspects.accept(shown, state_of(applied), there)
-        tables[model.key] = shown
+        late = [
+            difference
+            for difference in shown_late(resource, present)
+            if difference.kind in _TOLD_BY_VIEWS and difference.change.subject not in missing
+        ]
+        applied = state_of(_renamer(resource)(resource.baseline))
+        tables[model.key] = aspects.accept(present, applied, late)
     return replace(snapshot, tables={**snapshot.tables, **tables}) if tables else snapshot
-
-
-def _may_be_gone(
-    resource: ComparedResource, present: TableState
-) -> Iterator[tuple[Table, Iterable[Difference]]]:
-    """Yield models that runs applied or attempted, and what a table shows beyond each that may be late."""
-    renamed, policy = _renamer(resource), as_whole(resource.policy)
-    late = shown_late(resource, present)
-    yield (
-        renamed(resource.baseline),
-        [part for part in late if part.kind in TOLD_BY_VIEWS_ALONE and part.kind not in HIDING],
-    )
-    for ours in map(renamed, (resource.baseline, *resource.attempted)):
-        described = described_changes(ours, present, policy)
-        hiding = (part for part in _differences(ours, present, policy) if part.kind in HIDING)
-        yield (
-            ours,
-            [part for part in hiding if part.change.observed is not None and part.change not in described],
-        )
 
 
 _LONGEST_LAG: Final = timedelta(hours=1)
@@ -284,16 +260,11 @@ _TOLD_BY_ITSELF: Final = frozenset(
 HIDING: Final = (DriftKind.ROW_FILTER, DriftKind.COLUMN_MASK)
 """What a table tells of itself as soon as it is set, before its view shows it."""
 
-TOLD_BY_VIEWS_ALONE: Final = frozenset(
-    {
-        DriftKind.TABLE_TAG,
-        DriftKind.COLUMN_TAG,
-        DriftKind.GRANT,
-        DriftKind.GRANT_ADDED,
-        DriftKind.ROW_FILTER,
-        DriftKind.COLUMN_MASK,
-    }
+_TOLD_BY_VIEWS: Final = frozenset(
+    {DriftKind.TABLE_TAG, DriftKind.COLUMN_TAG, DriftKind.GRANT, DriftKind.GRANT_ADDED}
 )
+
+TOLD_BY_VIEWS_ALONE: Final = _TOLD_BY_VIEWS.union(HIDING)
 """What may be shown late, even if a table is read directly: a description does not tell that a mask was removed."""
 
 
@@ -307,17 +278,19 @@ def may_be_late(resource: ComparedResource, now: datetime) -> bool:
     if not resource.observed.exists:
         return isinstance(resource.name, QualifiedName | ViewName)
     late = _late_changes(resource, resource.observed)
-    return any(
-        difference.kind in _TOLD_BY_ITSELF
-        and (difference.change not in late or _may_be_described(difference, resource.observed))
+    return _is_unasked(resource) or any(
+        difference.kind in _TOLD_BY_ITSELF and difference.change not in late
         for difference in resource.changes
     )
 
 
-def _may_be_described(difference: Difference, present: SecurableState) -> bool:
-    """Whether a table that was not asked for its description may name a filter or mask that seems to be late."""
-    is_asked = not isinstance(present, TableState) or present.described is not None
-    return difference.kind in HIDING and difference.change.observed is not None and not is_asked
+def _is_unasked(resource: ComparedResource) -> bool:
+    """Whether a table was only listed, and has a row filter or mask, or may have one."""
+    present = resource.observed
+    if not isinstance(present, TableState) or present.described is not None:
+        return False
+    sides: tuple[Any, ...] = (present, resource.baseline, *resource.attempted)
+    return any(map(is_protected, sides))
 
 
 def is_recent(record: AnyRecord, now: datetime) -> bool:
@@ -387,13 +360,26 @@ def unexplained(resource: ComparedResource) -> tuple[Difference, ...]:
         attempted = _with_kept_parts(model, baseline, observed)
         undone = {*map(subject_of, _differences(attempted, observed, resource.policy, removed))}
         if _may_be_restored(resource.record):
-            restored = _differences(model, observed, resource.policy, removed)
-            if all(difference.kind is DriftKind.COLUMN_ADDED for difference in restored):
-                undone = set()
+            added = _differences(model, observed, resource.policy, removed)
+            if all(difference.kind is DriftKind.COLUMN_ADDED for difference in added):
+                undone = {(kind, part) for kind, part in undone if kind not in _RESTORED}
         left = tuple(
             change for change in left if drift_key(change) in before or not _explains(change, undone)
         )
     return left
+
+
+_RESTORED: Final = frozenset(
+    {
+        DriftKind.COLUMN_ADDED,
+        DriftKind.COLUMN_TYPE,
+        DriftKind.COLUMN_NULLABILITY,
+        DriftKind.COLUMN_DEFAULT,
+        DriftKind.COLUMN_GENERATION,
+        DriftKind.COLUMN_COMMENT,
+    }
+)
+"""What RESTORE brings back of a column that others had added before the undone run."""
 
 
 def _may_be_restored(record: AnyRecord) -> bool:

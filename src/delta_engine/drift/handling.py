@@ -18,7 +18,7 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.foreign_keys import as_declared
 from delta_engine.aspects.renames import Renames, named_renames
 from delta_engine.drift.baselines import subject_of
-from delta_engine.drift.comparison import beyond_drift, explained, shown_late
+from delta_engine.drift.comparison import HIDING, beyond_drift, explained, shown_late
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
     Compared,
@@ -161,8 +161,8 @@ def undone_details(
         names = (_as_renamed(field.lower(), model), field.lower())
         by_plan = next((fields[name] for name in names if name in fields), None)
         is_undone = by_plan is not None or not drifted.observed.exists
-        if by_plan is not None and new[by_plan] is not None:
-            is_undone = new[by_plan] != detail.difference.change.observed
+        if by_plan is not None and detail.finding.kind in HIDING:
+            is_undone = new[by_plan] != detail.finding.actual
         if detail.finding.kind is DriftKind.TABLE_REPLACED:
             is_undone = detail.finding.accepted is None
         if is_undone:

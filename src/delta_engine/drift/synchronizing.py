@@ -216,9 +216,12 @@ def _is_told_by_views(difference: aspects.Difference) -> bool:
 
 
 def _is_soon_after(record: Recorded[Table], earlier: Recorded[Table] | None) -> bool:
-    """Whether the catalog may still show late what the run before applied."""
-    at, before = record.deployed_at, earlier.deployed_at if earlier is not None else None
-    return at is not None and before is not None and may_lag(before, at)
+    """Whether the catalog may still show late what the run before applied, or changed and did not finish."""
+    at = record.deployed_at
+    if at is None or earlier is None:
+        return False
+    last = (earlier.deployed_at, earlier.change.at if earlier.change else None)
+    return any(moment is not None and may_lag(moment, at) for moment in last)
 
 
 def _of_others(

@@ -25,9 +25,10 @@ from delta_engine.execute.statement_runner import StaleTableError
 from delta_engine.models import QualifiedName, Table, by_resource, of_kind, resource_key
 from delta_engine.models.parts import joined_grants
 from delta_engine.orchestrate.last_changes import last_changes
+from delta_engine.orchestrate.planning import as_applied
 from delta_engine.orchestrate.recording import Recording
 from delta_engine.orchestrate.runs import NOT_STARTED, UNREADABLE, Environment, OpenRun
-from delta_engine.ownership.recorded import table_record
+from delta_engine.ownership.recorded import Status, table_record
 from delta_engine.plan_files.document import PlanFile
 from delta_engine.plan_files.staleness import require_statements
 from delta_engine.report.run_report import RunEnd, RunReport
@@ -271,8 +272,8 @@ def _read_again(run: OpenRun, recording: Recording, stop: Stop) -> tuple[frozens
         run.recorder.warn(unverified)
         return frozenset(), unverified
     verified = recording.confirm(changed, reread)
-    is_drifted = any(run.recorder.resources[resource_key(model.qualified_name)].drift for model in changed)
-    return verified, "" if verified or is_drifted else NOT_SHOWN_YET
+    statuses = {run.recorder.resources[resource_key(model.qualified_name)].status for model in changed}
+    return verified, NOT_SHOWN_YET if not verified and Status.UNKNOWN in statuses else ""
 
 
 def _record_unchanged(
@@ -353,7 +354,8 @@ def _statements_now(environment: Environment, planned: PlannedRun, table: Qualif
     ]
     try:
         fresh = _found_under(table, former, direct_snapshot_by(environment.reader, asked))
-        plan = planned.intent.plan(planned.snapshot.with_tables(fresh), under_way)
+        snapshot = as_applied(planned.snapshot.with_tables(fresh), planned.intent, planned.basis)
+        plan = planned.intent.plan(snapshot, under_way)
     except RefusedError as error:
         raise StaleTableError(f"reading it again failed: {error}", sql="", error_class=None) from error
     return environment.compiled(plan).lasting_sql_of(table)

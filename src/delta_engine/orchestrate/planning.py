@@ -25,6 +25,7 @@ from delta_engine.drift.handling import (
 )
 from delta_engine.drift.observation import Observation
 from delta_engine.drift.planned_run import Intent, PlannedRun, Undo
+from delta_engine.drift.proven_protection import with_proven_protection
 from delta_engine.drift.renames import irreversible, with_taken_renames
 from delta_engine.drift.synchronizing import has_accepted_replacement
 from delta_engine.errors import raise_all
@@ -144,14 +145,14 @@ def _planned(
     if basis.is_partial:
         snapshot = _with_recorded(environment, intent, basis, snapshot)
     snapshot, warnings = _with_files(environment, intent, snapshot)
-    snapshot = _as_applied(snapshot, intent, basis)
+    snapshot = as_applied(snapshot, intent, basis)
     plan, observed = intent.plan(snapshot), basis.observed
     written = _with_data_changes(plan, snapshot)
     if moved := [model for model in intent.tables if model.key in written]:
         # A view that lags behind a conversion would have `using` computed from its own result.
         fresh = read_again(environment.reader, moved, snapshot)
         snapshot, observed = (
-            _as_applied(snapshot.with_tables(fresh), intent, basis),
+            as_applied(snapshot.with_tables(fresh), intent, basis),
             observed.with_tables(fresh),
         )
         plan = intent.plan(snapshot)
@@ -160,8 +161,11 @@ def _planned(
     return _with_drift(environment, planned, drifted)
 
 
-def _as_applied(snapshot: CatalogState, intent: Intent, basis: Observation) -> CatalogState:
-    return with_applied_parts(snapshot, intent.models, basis.compared, intent.policy, utc_now())
+def as_applied(snapshot: CatalogState, intent: Intent, basis: Observation) -> CatalogState:
+    """Return a snapshot as a plan takes it: without what views may show late of its models."""
+    models = intent.undo.baselines if intent.undo else basis.models  # without drift that is ignored
+    snapshot = with_proven_protection(snapshot, models, basis.records, utc_now())
+    return with_applied_parts(snapshot, intent.models, basis.compared, intent.policy)
 
 
 def _with_plan(

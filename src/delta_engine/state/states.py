@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
@@ -123,11 +123,13 @@ ABSENT = TableState(exists=False)
 
 def with_described_protection(table: TableState) -> TableState:
     """Return a table with the row filter and masks that its own description names, and no others."""
-    described = table.described or frozenset()
-    columns = tuple(
-        column if column.key in described else replace(column, mask=None) for column in table.columns
-    )
-    return replace(table, row_filter=table.row_filter if "" in described else None, columns=columns)
+    return with_protection(table, table.described or frozenset())
+
+
+def with_protection(table: TableState, kept: Collection[str]) -> TableState:
+    """Return a table with some of its row filter and masks; `kept` has them as in `TableState.described`."""
+    columns = tuple(column if column.key in kept else replace(column, mask=None) for column in table.columns)
+    return replace(table, row_filter=table.row_filter if "" in kept else None, columns=columns)
 
 
 def protections_of(table: TableState) -> frozenset[str]:

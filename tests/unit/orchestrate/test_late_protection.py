@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,16 +15,17 @@ from delta_engine.aspects.renames import Renames
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.backends.sql_runner import Row
 from delta_engine.deployment.document import records_of
+from delta_engine.drift.drifted_resources import DriftRefusal
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
-from delta_engine.models import Column, ColumnMask, Table
+from delta_engine.models import Column, ColumnMask, Securable, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_revert, plan_sync
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.ownership.recorded import AnyRecord
 from delta_engine.report.run_report import RunReport
-from delta_engine.state.states import TableState, with_described_protection
+from delta_engine.state.states import CatalogState, TableState, with_described_protection
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import engines
 from tests.builders.deployment import deployment_over
@@ -46,6 +47,7 @@ from tests.unit.orchestrate.test_late_views import (
     hiding,
     hiding_now,
     lag,
+    let_hours_pass,
     noting,
     records_in,
     showing_on,
@@ -196,12 +198,12 @@ def test_what_is_replaced_before_the_second_read_is_drift_at_once(
     assert report.unverified == ""
 
 
-@pytest.mark.parametrize("engine", [False], indirect=True, ids=["described"])
 @pytest.mark.parametrize("what", HIDING_VIEWS)
 def test_what_a_failed_run_set_and_the_next_one_removed_may_be_shown_late(
-    what: str, runner: Faulty, engine: Orchestrator
+    what: str, runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.sync_tables([KEYED])
+    let_hours_pass(monkeypatch)
     freeze(runner, engine, KEYED, HIDING_VIEWS[what])
     model = replace(hiding(what, "hidden"), comment="new")
     runner.refused["COMMENT ON"] = StatementError("reset", sql="", error_class="INTERNAL_ERROR")
@@ -215,7 +217,7 @@ def test_what_a_failed_run_set_and_the_next_one_removed_may_be_shown_late(
     lag(runner, HIDING_VIEWS[what])
     engine.sync_tables([KEYED])
     assert hiding_now(runner) == (None, None)
-    lag(runner, HIDING_VIEWS[what], showing_on(shown[:1]))
+    lag(runner, HIDING_VIEWS[what], showing_on(shown))
     assert drifted(engine, KEYED) == {}
 
 
@@ -228,11 +230,15 @@ def be_killed_after(statement: str, runner: Faulty, engine: Orchestrator, model:
 
 
 def be_killed_before_the_second_read(runner: Faulty, engine: Orchestrator, model: Table) -> None:
-    def kill(*_: object) -> None:
-        raise Kill
+    read, changes = UnityCatalogReader.snapshot_directly, list[bool]()
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(UnityCatalogReader, "snapshot_directly", kill)
+    def read_or_be_killed(reader: UnityCatalogReader, models: Sequence[Securable]) -> CatalogState:
+        if changes:
+            raise Kill
+        return read(reader, models)
+
+    with pytest.MonkeyPatch.context() as patch, after_each("ALTER", lambda: changes.append(True), runner):
+        patch.setattr(UnityCatalogReader, "snapshot_directly", read_or_be_killed)
         with pytest.raises(Kill):
             engine.sync_tables([model])
 
@@ -268,6 +274,46 @@ def test_a_model_that_goes_back_after_a_run_without_an_end_sets_what_a_view_show
     assert not engine.plan_tables([before])
     runner.changed.clear()
     assert drifted(engine, before) == {}
+
+
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+def test_a_statement_that_got_no_answer_is_sent_again_whatever_a_view_shows_on(
+    what: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    before = hiding(what, "hidden")
+    engine.sync_tables([before])
+    freeze(runner, engine, before, HIDING_VIEWS[what])
+    be_killed_after("ALTER TABLE", runner, engine, KEYED)
+    send, lost = runner.catalog.run, list[str]()
+
+    def lose_the_first(statement: str) -> Sequence[Row]:
+        if statement.startswith("ALTER TABLE") and not lost:
+            lost.append(statement)
+            raise StatementError("no answer", sql=statement, error_class="TEMPORARILY_UNAVAILABLE")
+        return send(statement)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner.catalog, "run", lose_the_first)
+        engine.sync_tables([before])
+    assert lost
+    assert hiding_now(runner) == (before.row_filter, before.columns[0].mask)
+
+
+@pytest.mark.parametrize("what", HIDING_VIEWS)
+def test_what_a_person_sets_after_a_run_failed_to_drop_another_one_is_not_overwritten(
+    what: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    before = hiding(what, "hidden")
+    engine.sync_tables([before])
+    freeze(runner, engine, before, HIDING_VIEWS[what])
+    drop = "ALTER TABLE"
+    runner.refused[drop] = StatementError("reset", sql="", error_class="INTERNAL_ERROR")
+    with pytest.raises(ApplyFailedError):
+        engine.sync_tables([KEYED])
+    del runner.refused[drop]
+    runner.catalog.by_hand(by_hand(what, "other"))
+    with pytest.raises(DriftRefusal, match=r"and is dev\.silver\.other"):
+        engine.sync_tables([before])
 
 
 @pytest.mark.parametrize("engine", [False], indirect=True, ids=["described"])

@@ -519,10 +519,10 @@ def showing_on(shown: list[Row]) -> Callable[[Sequence[Row]], Sequence[Row]]:
 
 
 def noting(shown: list[Row]) -> Callable[[Sequence[Row]], Sequence[Row]]:
-    """Return what lets a view show its rows, and adds them to a list."""
+    """Return what lets a view show its rows, and keeps them in a list."""
 
     def noted(rows: Sequence[Row]) -> Sequence[Row]:
-        shown.extend(rows)
+        shown[:] = rows
         return rows
 
     return noted

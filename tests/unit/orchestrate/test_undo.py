@@ -674,6 +674,25 @@ def test_a_column_that_a_killed_undo_gave_back_to_others_is_no_drift(project: Ca
     assert project.drift() == {}
 
 
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_a_tag_on_a_column_that_an_unfinished_undo_gives_back_is_drift(
+    project: CatalogProject, is_restored: bool
+) -> None:
+    """RESTORE brings back no tags and masks."""
+    project.declare(f"name: orders, columns: [{ID}]")
+    project.sync()
+    project.catalog.by_hand(
+        "ALTER TABLE `dev`.`silver`.`orders` ADD COLUMNS (`s` STRUCT<`a`: INT, `n`: INT>)"
+    )
+    project.declare(
+        f"name: orders, columns: [{ID}, {{name: s, type: 'struct<a: bigint>', tags: {{pii: low}}}}]"
+    )
+    project.sync("--allow drop_column")
+    project.kill("undo --yes", "RESTORE", is_done=is_restored)
+    project.catalog.by_hand("ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `s` SET TAGS ('pii' = 'high')")
+    assert project.drift() == {"table.dev.silver.orders": [("column_tag", "column s tag pii")]}
+
+
 def test_a_column_that_others_add_behind_an_undo_that_was_killed_before_its_restore_is_drift(
     project: CatalogProject,
 ) -> None:
