@@ -218,9 +218,10 @@ def with_applied_parts(
     resources: Mapping[str, ComparedResource],
     policy: Policy,
 ) -> CatalogState:
-    """Return a snapshot in which tables have the tags and grants that were applied where a model's may be shown late.
+    """Return a snapshot in which tables have what was applied where views show a model's value, which may be late.
 
-    A plan that took a late value for the present one would not bring a model back to it.
+    A plan that took a late value for the present one would not bring a model back to it. For filters and masks that a
+    run removed, see `with_proven_protection`.
     """
     by_key = {resource.model_key: resource for resource in resources.values() if resource.lag}
     tables = {}
@@ -233,7 +234,7 @@ def with_applied_parts(
         late = [
             difference
             for difference in shown_late(resource, present)
-            if difference.kind in _TOLD_BY_VIEWS and difference.change.subject not in missing
+            if difference.kind in TOLD_BY_VIEWS_ALONE and difference.change.subject not in missing
         ]
         applied = state_of(_renamer(resource)(resource.baseline))
         tables[model.key] = aspects.accept(present, applied, late)
@@ -260,11 +261,16 @@ _TOLD_BY_ITSELF: Final = frozenset(
 HIDING: Final = (DriftKind.ROW_FILTER, DriftKind.COLUMN_MASK)
 """What a table tells of itself as soon as it is set, before its view shows it."""
 
-_TOLD_BY_VIEWS: Final = frozenset(
-    {DriftKind.TABLE_TAG, DriftKind.COLUMN_TAG, DriftKind.GRANT, DriftKind.GRANT_ADDED}
+TOLD_BY_VIEWS_ALONE: Final = frozenset(
+    {
+        DriftKind.TABLE_TAG,
+        DriftKind.COLUMN_TAG,
+        DriftKind.GRANT,
+        DriftKind.GRANT_ADDED,
+        DriftKind.ROW_FILTER,
+        DriftKind.COLUMN_MASK,
+    }
 )
-
-TOLD_BY_VIEWS_ALONE: Final = _TOLD_BY_VIEWS.union(HIDING)
 """What may be shown late, even if a table is read directly: a description does not tell that a mask was removed."""
 
 
@@ -285,9 +291,11 @@ def may_be_late(resource: ComparedResource, now: datetime) -> bool:
 
 
 def _is_unasked(resource: ComparedResource) -> bool:
-    """Whether a table was only listed, and has a row filter or mask, or may have one."""
+    """Whether a table was only listed, and a row filter or mask of a run that views may show late counts."""
     present = resource.observed
     if not isinstance(present, TableState) or present.described is not None:
+        return False
+    if not resource.lag and not resource.attempted:
         return False
     sides: tuple[Any, ...] = (present, resource.baseline, *resource.attempted)
     return any(map(is_protected, sides))

@@ -60,12 +60,13 @@ def _shown_by_views(table: TableState) -> TableState:
 def _may_be_gone(record: Recorded[Table], renames: Renames, shown: TableState) -> frozenset[str]:
     """Return what a run may have removed and not recorded, as in `TableState.described`.
 
-    It removes only what the engine had set.
+    A run removes only what the engine had set: what the applied model and all attempts lack stays. Of a table that was
+    created, views may show what was on a dropped one of its name.
     """
     attempts = [_beyond(renames.applied_to(model), shown) for model in record.attempted]
     ours = [_beyond(renames.applied_to(model), shown) for model in record.ours]
     gone = frozenset[str]().union(*attempts)
-    if attempts:
+    if record.applied is not None:
         gone -= ours[0].intersection(*ours)
     if record.baseline is not None:
         gone |= _beyond(renames.applied_to(record.baseline), shown)

@@ -162,10 +162,15 @@ def _planned(
 
 
 def as_applied(snapshot: CatalogState, intent: Intent, basis: Observation) -> CatalogState:
-    """Return a snapshot as a plan takes it: without what views may show late of its models."""
-    models = intent.undo.baselines if intent.undo else basis.models  # without drift that is ignored
-    snapshot = with_proven_protection(snapshot, models, basis.records, utc_now())
-    return with_applied_parts(snapshot, intent.models, basis.compared, intent.policy)
+    """Return a snapshot as a plan takes it: with what runs did where views may show the models' values late.
+
+    A revert brings back what drift changed, and nothing else.
+    """
+    if intent.is_revert:
+        return snapshot
+    models = intent.undo.baselines if intent.undo else basis.models  # `intent.models` have ignored drift
+    snapshot = with_applied_parts(snapshot, intent.models, basis.compared, intent.policy)
+    return with_proven_protection(snapshot, models, basis.records, utc_now())
 
 
 def _with_plan(
