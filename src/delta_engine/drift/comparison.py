@@ -291,7 +291,7 @@ def may_be_late(resource: ComparedResource, now: datetime) -> bool:
 
 
 def _is_unasked(resource: ComparedResource) -> bool:
-    """Whether a table was only listed, and a row filter or mask of a run that views may show late counts."""
+    """Whether a table was only listed, and views may show late which row filter or masks a run left it."""
     present = resource.observed
     if not isinstance(present, TableState) or present.described is not None:
         return False
