@@ -43,7 +43,7 @@ from delta_engine.ownership.recorded_models import (
     with_recorded_tags,
     without_done_renames,
 )
-from delta_engine.state.catalog_reader import CatalogReader, readable_snapshot, with_tables_read
+from delta_engine.state.catalog_reader import CatalogReader, by_label, readable_snapshot, with_tables_read
 from delta_engine.state.states import ABSENT, CatalogState
 from delta_engine.state.view_states import ABSENT_VIEW
 from delta_engine.telemetry.context import command, utc_now
@@ -112,12 +112,15 @@ def _shown_late(
     }
     if adopts:
         suspects |= _created_lately(observation, of_kind(Table, declared), now)
-    unreadable = {refusal.table or refusal.securable for refusal in observation.unreadable}
-    for model in (model for model in (*declared, *retired) if labelled(model.qualified_name) in unreadable):
-        name = model.qualified_name
-        record = records.get(resource_key(name))
-        if record is None or is_recent(record, now):
-            suspects[resource_key(name)] = recorded_former(model, records) or name
+    models = by_label((*declared, *retired))
+    for label in {
+        str(refusal.table or refusal.securable) for refusal in observation.unreadable
+    } & models.keys():
+        model, name = models[label], models[label].qualified_name
+        before = recorded_former(model, records) or name
+        known = [records[key] for key in map(resource_key, (name, before)) if key in records]
+        if not known or any(is_recent(record, now) for record in known):
+            suspects[resource_key(name)] = before
     if not suspects:
         return []
     asked = with_recorded_grants((*declared, *retired), records)
@@ -171,7 +174,8 @@ def _read_directly(
         if not models:
             return basis
         return _read_directly(environment, basis, models, tolerates_unreadable=tolerates_unreadable)
-    read = {labelled(model.qualified_name) for model in models if fresh.of(model.qualified_name) is not None}
+    asked = by_label((*basis.models, *basis.retired, *models))
+    read = {label for label, model in asked.items() if fresh.of(model.qualified_name) is not None}
     observed = replace(
         basis.observed,
         tables={**basis.observed.tables, **fresh.tables},

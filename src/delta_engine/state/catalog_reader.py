@@ -248,15 +248,28 @@ def readable_snapshot(
         return snapshot_with_former_names(reader, models, directly=directly), ()
     except CatalogReadError as error:
         refusals = error.refusals
-        names = {labelled(model.qualified_name) for model in models if not model.qualified_name.is_container}
+        names = by_label(models)
         if any(refusal.table is None and refusal.securable not in names for refusal in refusals):
             raise
-        raise_all(refusal for refusal in refusals if (refusal.table or refusal.securable) in required)
-    unreadable = {refusal.table or refusal.securable for refusal in refusals}
+        raise_all(refusal for refusal in refusals if _refused(refusal, names) in required)
+    unreadable = {_refused(refusal, names) for refusal in refusals}
     readable = [model for model in models if labelled(model.qualified_name) not in unreadable]
     if not readable:
         return CatalogState(tables={}), refusals
     return snapshot_with_former_names(reader, readable, directly=directly), refusals
+
+
+def by_label(models: Iterable[Securable]) -> Mapping[str, Securable]:
+    """Return models by the `labelled` names under which a refusal may name them: also former ones that no model has."""
+    models = [model for model in models if not model.qualified_name.is_container]
+    former = {labelled(name): model for model in models for name in former_names(model)}
+    return former | {labelled(model.qualified_name): model for model in models}
+
+
+def _refused(refusal: RefusedError, models: Mapping[str, Securable]) -> str:
+    """Return the `labelled` name of the model that a refusal names."""
+    label = str(refusal.table or refusal.securable)
+    return labelled(models[label].qualified_name) if label in models else label
 
 
 def with_tables_read(

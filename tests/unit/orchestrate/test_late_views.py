@@ -169,6 +169,13 @@ def under(policy: Policy, engine: Orchestrator) -> Orchestrator:
     return replace(engine, planner=TablePlanner(policy), validator=PlanValidator(policy))
 
 
+def test_a_table_that_a_model_renames_is_readable(runner: Faulty, engine: Orchestrator) -> None:
+    engine.sync_tables([KEYED])
+    renamed = replace(KEYED, table_name="sales", renamed_from=("orders",))
+    lag(runner, *LAGS["the columns"])
+    assert drifted(engine, renamed, OTHER) == {}
+
+
 def test_a_table_that_is_not_recorded_is_readable(runner: Faulty, engine: Orchestrator) -> None:
     engine.sync_tables([KEYED])
     lag(runner, *LAGS["the columns"])
