@@ -485,5 +485,22 @@ FOUND: Final[Mapping[str, Scenario]] = {
         ),
         lags=(Lag("table_constraints", 10.0),),
     ),
+    "a table whose rename is pending counts as unreadable while a view shows its columns late": Scenario(
+        seed=1720018102,
+        stickiness=0.5,
+        handling=DriftHandling.REFUSE,
+        parts=(
+            Part("ann", (Command(Verb.SYNC, (Edit("b", "name", "2"),), has_consent=True),)),
+            Part(
+                "ben",
+                (
+                    Command(Verb.SYNC, has_consent=True, faults=(Fault(3, FaultKind.SLOW),)),
+                    Command(Verb.REVERT, has_consent=True),
+                    Command(Verb.DRIFT, has_consent=True),
+                ),
+            ),
+        ),
+        lags=(Lag("columns", 10.0),),
+    ),
 }
 """The scenarios by what they found: faults of the engine, or of what the judge and the finale expect."""
