@@ -43,6 +43,7 @@ from tests.unit.orchestrate.test_late_views import (
     KEYED,
     SETS_BY_HAND,
     after_each,
+    be_killed_after,
     drifted,
     free_to_unhide,
     freeze,
@@ -144,13 +145,27 @@ def reverted(engine: Orchestrator, model: Table) -> list[type]:
     return [type(action) for align in plan.plan.align_tables for action in align.actions]
 
 
-def remove_lately(what: str, runner: Faulty, engine: Orchestrator) -> None:
-    """Remove a filter or mask, which its view shows on."""
+def hide_and_freeze(what: str, runner: Faulty, engine: Orchestrator) -> Table:
+    """Apply a filter or mask, and let its view show it on; return the model."""
     before = hiding(what, "hidden")
     engine.sync_tables([before])
     freeze(runner, engine, before, HIDING_VIEWS[what])
+    return before
+
+
+def remove_lately(what: str, runner: Faulty, engine: Orchestrator) -> None:
+    """Remove a filter or mask, which its view shows on."""
+    hide_and_freeze(what, runner, engine)
     engine.sync_tables([KEYED])
     assert hiding_now(runner) == (None, None)
+
+
+def fail_at(statement: str, runner: Faulty, engine: Orchestrator, model: Table) -> None:
+    """Sync a model, also with another comment, and let the platform refuse a statement."""
+    runner.refused[statement] = StatementError("reset", sql="", error_class="INTERNAL_ERROR")
+    with pytest.raises(ApplyFailedError):
+        engine.sync_tables([replace(model, comment="new")])
+    del runner.refused[statement]
 
 
 def synced(engine: Orchestrator, model: Table) -> RunReport:
@@ -234,11 +249,8 @@ def test_what_a_failed_run_set_and_the_next_one_removed_may_be_shown_late(
     engine.sync_tables([KEYED])
     let_hours_pass(monkeypatch)
     freeze(runner, engine, KEYED, HIDING_VIEWS[what])
-    model = replace(hiding(what, "hidden"), comment="new")
-    runner.refused["COMMENT ON"] = StatementError("reset", sql="", error_class="INTERNAL_ERROR")
-    with pytest.raises(ApplyFailedError):
-        engine.sync_tables([model])
-    del runner.refused["COMMENT ON"]
+    model = hiding(what, "hidden")
+    fail_at("COMMENT ON", runner, engine, model)
     assert hiding_now(runner) != (None, None)
     shown: list[Row] = []
     lag(runner, HIDING_VIEWS[what], noting(shown))
@@ -248,14 +260,6 @@ def test_what_a_failed_run_set_and_the_next_one_removed_may_be_shown_late(
     assert hiding_now(runner) == (None, None)
     lag(runner, HIDING_VIEWS[what], showing_on(shown))
     assert drifted(engine, KEYED) == {}
-
-
-def be_killed_after(statement: str, runner: Faulty, engine: Orchestrator, model: Table) -> None:
-    def kill() -> None:
-        raise Kill
-
-    with after_each(statement, kill, runner), pytest.raises(Kill):
-        engine.sync_tables([model])
 
 
 def be_killed_before_the_second_read(runner: Faulty, engine: Orchestrator, model: Table) -> None:
@@ -272,17 +276,10 @@ def be_killed_before_the_second_read(runner: Faulty, engine: Orchestrator, model
             engine.sync_tables([model])
 
 
-def fail_behind_it(runner: Faulty, engine: Orchestrator, model: Table) -> None:
-    runner.refused["COMMENT ON"] = StatementError("reset", sql="", error_class="INTERNAL_ERROR")
-    with pytest.raises(ApplyFailedError):
-        engine.sync_tables([replace(model, comment="new")])
-    del runner.refused["COMMENT ON"]
-
-
 ENDS: Mapping[str, Callable[[Faulty, Orchestrator, Table], None]] = {
     "killed": partial(be_killed_after, "ALTER TABLE"),
     "killed before the second read": be_killed_before_the_second_read,
-    "failed": fail_behind_it,
+    "failed": partial(fail_at, "COMMENT ON"),
 }
 
 
@@ -293,9 +290,7 @@ def test_a_model_that_goes_back_after_a_run_without_an_end_sets_what_a_view_show
     what: str, end: str, other: str | None, runner: Faulty, engine: Orchestrator
 ) -> None:
     """The table would stay without it, and count as protected."""
-    before = hiding(what, "hidden")
-    engine.sync_tables([before])
-    freeze(runner, engine, before, HIDING_VIEWS[what])
+    before = hide_and_freeze(what, runner, engine)
     ENDS[end](runner, engine, hiding(what, other) if other else KEYED)
     assert hiding_now(runner) != (before.row_filter, before.columns[0].mask)
     engine.sync_tables([before])
@@ -325,9 +320,7 @@ def losing_the_first(runner: Faulty) -> Iterator[list[str]]:
 def test_a_statement_that_got_no_answer_is_sent_again_whatever_a_view_shows_on(
     what: str, runner: Faulty, engine: Orchestrator
 ) -> None:
-    before = hiding(what, "hidden")
-    engine.sync_tables([before])
-    freeze(runner, engine, before, HIDING_VIEWS[what])
+    before = hide_and_freeze(what, runner, engine)
     be_killed_after("ALTER TABLE", runner, engine, KEYED)
     with losing_the_first(runner) as lost:
         engine.sync_tables([before])
@@ -340,14 +333,8 @@ def test_a_statement_that_got_no_answer_is_sent_again_whatever_a_view_shows_on(
 def test_what_a_person_sets_after_a_run_failed_to_drop_another_one_is_not_overwritten(
     what: str, runner: Faulty, engine: Orchestrator
 ) -> None:
-    before = hiding(what, "hidden")
-    engine.sync_tables([before])
-    freeze(runner, engine, before, HIDING_VIEWS[what])
-    drop = "ALTER TABLE"
-    runner.refused[drop] = StatementError("reset", sql="", error_class="INTERNAL_ERROR")
-    with pytest.raises(ApplyFailedError):
-        engine.sync_tables([KEYED])
-    del runner.refused[drop]
+    before = hide_and_freeze(what, runner, engine)
+    fail_at("ALTER TABLE", runner, engine, KEYED)
     runner.catalog.by_hand(by_hand(what, "other"))
     with suppress(DriftRefusal):  # the view may show the former one on, as if nothing had to be done
         engine.sync_tables([before])
@@ -361,9 +348,7 @@ def test_what_a_person_sets_after_a_run_failed_to_drop_another_one_is_not_overwr
 def test_a_model_that_goes_back_after_two_runs_sets_what_a_view_shows_on(
     what: str, runner: Faulty, engine: Orchestrator
 ) -> None:
-    before = hiding(what, "hidden")
-    engine.sync_tables([before])
-    freeze(runner, engine, before, HIDING_VIEWS[what])
+    before = hide_and_freeze(what, runner, engine)
     engine.sync_tables([hiding(what, "other")])
     sync_unverified(engine, KEYED)
     assert hiding_now(runner) == (None, None)
@@ -397,9 +382,7 @@ def test_what_a_dropped_table_had_is_set_on_one_that_a_killed_run_created(
 def test_a_revert_whose_statement_got_no_answer_brings_back_what_drift_changed(
     what: str, runner: Faulty, engine: Orchestrator
 ) -> None:
-    before = hiding(what, "hidden")
-    engine.sync_tables([before])
-    freeze(runner, engine, before, HIDING_VIEWS[what])
+    before = hide_and_freeze(what, runner, engine)
     be_killed_after("ALTER TABLE", runner, engine, KEYED)
     runner.catalog.by_hand(f"COMMENT ON TABLE {ADDRESS} IS 'theirs'")
     with losing_the_first(runner) as lost, open_run(engine, "drift --revert") as run:

@@ -854,12 +854,12 @@ def after_each(start: str, act: Callable[[], object], runner: Faulty) -> Iterato
         yield
 
 
-def create_and_be_killed(runner: Faulty, engine: Orchestrator, *models: Table) -> None:
+def be_killed_after(statement: str, runner: Faulty, engine: Orchestrator, model: Table) -> None:
     def kill() -> None:
         raise Kill
 
-    with after_each("CREATE TABLE", kill, runner), pytest.raises(Kill):
-        engine.sync_tables(models)
+    with after_each(statement, kill, runner), pytest.raises(Kill):
+        engine.sync_tables([model])
 
 
 @pytest.mark.parametrize("is_recent", [False, True], ids=["hours ago", "just now"])
@@ -869,7 +869,7 @@ def test_what_a_person_sets_on_a_table_that_a_killed_run_created_stays(
 ) -> None:
     engine = free_to_unhide(runner, engine)
     tagged = replace(KEYED, tags={"team": "one"})
-    create_and_be_killed(runner, engine, tagged)
+    be_killed_after("CREATE TABLE", runner, engine, tagged)
     runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} {SETS_BY_HAND[what]}")
     if not is_recent:
         let_hours_pass(monkeypatch)
@@ -885,7 +885,7 @@ def test_a_revert_sets_no_filter_or_mask_of_a_dropped_table_whose_name_a_killed_
     engine = free_to_unhide(runner, engine)
     tagged = replace(KEYED, tags={"team": "one"})
     show_of_dropped_table(what, runner, engine)
-    create_and_be_killed(runner, engine, tagged)
+    be_killed_after("CREATE TABLE", runner, engine, tagged)
     engine.sync_tables([tagged])
     runner.changed.clear()
     runner.catalog.by_hand(f"COMMENT ON TABLE {ADDRESS} IS 'theirs'")
