@@ -502,5 +502,29 @@ FOUND: Final[Mapping[str, Scenario]] = {
         ),
         lags=(Lag("columns", 10.0),),
     ),
+    "a person renames a column of a table that its run did not read again": Scenario(
+        seed=1740001905,
+        stickiness=0.95,
+        handling=DriftHandling.REVERT,
+        parts=(
+            Part(
+                "ann",
+                (
+                    Command(
+                        Verb.SYNC,
+                        (Edit("b", "second column", "y"),),
+                        has_consent=True,
+                        faults=(Fault(10, FaultKind.KILLED_BEFORE),),
+                    ),
+                    Command(Verb.REVERT),
+                    Command(Verb.SYNC, has_consent=True, faults=(Fault(11, FaultKind.LOST_BEFORE),)),
+                    Command(Verb.FORGET, (Edit("a", "comment", "two"),), has_consent=True),
+                    Command(Verb.UNDO, (Edit("twice", "grant", value=True),), has_consent=True),
+                    Command(Verb.SYNC, has_consent=True, faults=(Fault(14, FaultKind.KILLED_AFTER),)),
+                ),
+            ),
+            Part("jo", (ByHand("a", "not required"), Wait(60.0), ByHand("b", "rename y"))),
+        ),
+    ),
 }
 """The scenarios by what they found: faults of the engine, or of what the judge and the finale expect."""

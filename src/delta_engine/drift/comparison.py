@@ -128,8 +128,7 @@ def _without_ended_doubt(record: AnyRecord, now: datetime) -> AnyRecord:
     """
     if record.status is not Status.UNKNOWN or record.attempts or not record.is_half_done:
         return record
-    is_finished = record.change is not None and record.is_change_applied
-    if not isinstance(record.name, QualifiedName) or not is_finished or is_recent(record, now):
+    if not _is_applied_table(record) or is_recent(record, now):
         return record
     return replace(record, failure=None, explained=())
 
@@ -164,11 +163,30 @@ def is_known(resource: ComparedResource) -> bool:
     return not record.is_half_done or bool(resource.attempted)
 
 
+def is_unread(resource: ComparedResource) -> bool:
+    """Whether a run applied all of an existing table and did not read it again."""
+    record = resource.record
+    return resource.observed.exists and _is_applied_table(record) and not is_known(resource)
+
+
+def _is_applied_table(record: AnyRecord) -> bool:
+    """Whether it is the record of a table whose last change is known to be finished."""
+    return isinstance(record.name, QualifiedName) and record.change is not None and record.is_change_applied
+
+
 def drift_of(resource: ComparedResource) -> tuple[Difference, ...]:
-    """Return the drift of an existing securable, without what the catalog only shows late."""
+    """Return the drift of an existing securable, without what the catalog only shows late.
+
+    Of a table that its run did not read again, that is what it tells of itself: views may show all else late.
+    """
     everything = (*_renamed(resource), *unexplained(resource), *_reordered(resource))
     late = _late_changes(resource, resource.observed)
-    return tuple(difference for difference in everything if difference.change not in late)
+    doubted = NOT_TOLD_BY_ITSELF if is_unread(resource) else ()
+    return tuple(
+        difference
+        for difference in everything
+        if difference.change not in late and difference.kind not in doubted
+    )
 
 
 def as_whole(policy: Policy) -> Policy:
@@ -272,6 +290,9 @@ TOLD_BY_VIEWS_ALONE: Final = frozenset(
     }
 )
 """What may be shown late, even if a table is read directly: a description does not tell that a mask was removed."""
+
+NOT_TOLD_BY_ITSELF: Final = TOLD_BY_VIEWS_ALONE | {DriftKind.OWNER}
+"""What may be shown late of a table of which no lag is recorded."""
 
 
 def may_be_late(resource: ComparedResource, now: datetime) -> bool:
@@ -405,7 +426,7 @@ def may_be_renamed(resource: ComparedResource) -> bool:
 def still_accepted(resource: ComparedResource) -> tuple[AcceptedDrift, ...]:
     """Return the accepted drift that was not undone by hand. Only the history tells of renames and replacements."""
     accepted = resource.record.accepted
-    if not accepted or resource.attempted:
+    if not accepted or resource.attempted or is_unread(resource):
         return accepted
     left = {*map(drift_key, drift_of(resource))}
     beyond = {DriftKind.TABLE_REPLACED.value, *([DriftKind.COLUMN_RENAMED.value] if resource.changes else [])}

@@ -25,6 +25,7 @@ from delta_engine.drift.comparison import (
     drift_key,
     drift_of,
     is_known,
+    is_unread,
     may_be_renamed,
     with_new_names,
 )
@@ -84,7 +85,8 @@ class DriftDetector:
 
         Half-done changes of a run are not drift. Entries of the policy expire at `now`, the time of the snapshot.
         """
-        suspects = [resource for resource in records if is_known(resource) and self._is_suspect(resource)]
+        known = [resource for resource in records if is_known(resource) or is_unread(resource)]
+        suspects = [resource for resource in known if self._is_suspect(resource)]
         versions = self._current_versions(suspects)
         commits = self._commits(suspects, versions)
         detected = (self._drifted(resource, versions, commits, now) for resource in suspects)

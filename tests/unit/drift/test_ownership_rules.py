@@ -145,6 +145,22 @@ def test_after_an_unfinished_run_accepted_drift_stays() -> None:
         assert record_after.accepted == left
 
 
+def test_accepted_drift_that_a_view_may_not_show_yet_stays() -> None:
+    """After a run that did not read the table again, a view may still show a tag as it was."""
+    model, tag = orders(tags={"team": "one"}), accepted(DriftKind.TABLE_TAG, "table tag team", "two")
+    unread = replace(
+        with_accepted(model, tag),
+        failure=Failure(Status.UNKNOWN, "the second read failed"),
+        change=LastChange(run="a", at=LATER),
+        deployed_at=LATER,
+    )
+    state = deployment_state().with_resources({resource_key(ORDERS): unread})
+    (record_after,) = synchronized(
+        state, CatalogState(tables={ORDERS.key: state_of(model)})
+    ).resources.values()
+    assert record_after.accepted == (tag,)
+
+
 RENAMING = orders(Column("n", "int", renamed_from="x"))
 STRUCT, RENAMED_FIELD = orders(Column("s", "struct<a: int>")), Column("s", "struct<b: int>")
 

@@ -321,6 +321,49 @@ def test_drift_of_a_table_that_was_not_verified_is_severe_an_hour_later(
     assert statuses(engine)["dev.silver.orders"] == "drifted"
 
 
+DESCRIBED = replace(
+    KEYED,
+    columns=(*KEYED.columns, Column("unit", "string", comment="of sale")),
+    comment="Orders",
+    owner="one",
+    tags={"team": "one"},
+    table_properties={"delta.appendOnly": "true", "delta.columnMapping.mode": "name"},
+)
+TOLD_BY_ITSELF = {
+    f"ALTER TABLE {ADDRESS} RENAME COLUMN unit TO kind": "column_renamed",
+    f"ALTER TABLE {ADDRESS} ADD COLUMNS (note string)": "column_added",
+    f"ALTER TABLE {ADDRESS} DROP COLUMN unit": "column_dropped",
+    f"ALTER TABLE {ADDRESS} ALTER COLUMN unit FIRST": "column_order",
+    f"ALTER TABLE {ADDRESS} ALTER COLUMN unit COMMENT 'theirs'": "column_comment",
+    f"COMMENT ON TABLE {ADDRESS} IS 'theirs'": "table_comment",
+    f"ALTER TABLE {ADDRESS} SET TBLPROPERTIES ('delta.appendOnly' = 'false')": "property",
+    f"ALTER TABLE {ADDRESS} DROP CONSTRAINT pk": "primary_key",
+}
+
+
+@pytest.mark.parametrize("statement", TOLD_BY_ITSELF)
+def test_what_a_table_tells_of_itself_is_drift_though_its_run_did_not_read_it_again(
+    statement: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    sync_unverified(engine, DESCRIBED)
+    runner.catalog.by_hand(statement)
+    report = report_drift(engine, [DESCRIBED])
+    kinds = [finding.kind.value for _, finding in report.findings()]
+    assert (kinds, report.unfinished) == ([TOLD_BY_ITSELF[statement]], ("table.dev.silver.orders",))
+    with open_run(engine, "sync") as run:
+        record_statuses(run, [DESCRIBED])
+    assert statuses(engine)[DESCRIBED.key] == "unknown"  # views may show something else late
+
+
+def test_a_plan_is_refused_that_would_lose_a_renamed_column_of_a_table_that_was_not_read_again(
+    runner: Faulty, engine: Orchestrator
+) -> None:
+    sync_unverified(engine, DESCRIBED)
+    runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} RENAME COLUMN unit TO kind")
+    with pytest.raises(DriftRefusal, match="it was renamed to 'kind' outside the engine"):
+        engine.sync_tables([DESCRIBED])
+
+
 def test_a_table_that_was_not_verified_is_healthy_after_the_next_run(
     runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
