@@ -81,6 +81,7 @@ BY_HAND: Mapping[str, str] = {
     "no comment": "COMMENT ON TABLE {t} IS ''",
     "column comment": "ALTER TABLE {t} ALTER COLUMN `x` COMMENT 'theirs'",
     "no column comment": "ALTER TABLE {t} ALTER COLUMN `x` COMMENT ''",
+    "comment of y": "ALTER TABLE {t} ALTER COLUMN `y` COMMENT 'theirs'",
     "default": "ALTER TABLE {t} ALTER COLUMN `x` SET DEFAULT 7",
     "no default": "ALTER TABLE {t} ALTER COLUMN `x` DROP DEFAULT",
     "required": "ALTER TABLE {t} ALTER COLUMN `x` SET NOT NULL",
@@ -289,7 +290,7 @@ TOPICS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "tag": (["tag", "column tag"], ["tag", "another tag", "no tag", "column tag", "another column tag"]),
     "grant": (["grant", "owner"], ["grant", "no grant of the model", "owner"]),
     "x": (["column comment"], ["drop x", "rename x", "rename n", "move x", "add n"]),
-    "y": (["second column"], ["drop y", "rename y", "move x"]),
+    "y": (["second column"], ["drop y", "rename y", "comment of y", "move x"]),
     "n": (
         ["third column"],
         ["add n", "type of n", "add n with a comment", "drop n", "cluster by n", "rename n"],

@@ -6,7 +6,7 @@ named. The first apply records the existing ones. Removing them is not drift, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
@@ -20,12 +20,14 @@ from delta_engine.aspects.columns import ColumnDrop, FieldDrop
 from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.foreign_keys import ForeignKeyDrop
 from delta_engine.aspects.primary_key import PrimaryKeyDrop
+from delta_engine.aspects.renames import pending_renames
 from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.drift.renames import has_path
 from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
 from delta_engine.models.nested_types import (
     FieldPair,
     Path,
+    lower_path,
     type_at,
     type_differences,
     with_field,
@@ -138,12 +140,12 @@ def _with_fields(column: Column, present: Column, declared: Column) -> Column:
     return column if whole is column.data_type else replace(column, data_type=whole)
 
 
-def with_dropped_columns(model: Table, baseline: Table, observed: TableState) -> Table:
-    """Return an attempted model with the columns and fields that it drops and that still exist, as applied.
+def with_former_columns(model: Table, baseline: Table, observed: TableState) -> Table:
+    """Return an attempted model with the columns and fields that it drops or renames and that still exist, as applied.
 
-    Its run changed nothing inside them.
+    Its run changed nothing inside them: it renames them before it changes them (`Phase`).
     """
-    before = state_of(baseline)
+    before, model = state_of(baseline), _without_pending_renames(model, observed)
     drops = [
         difference
         for difference in aspects.differences(Comparison.of(model, before))
@@ -151,6 +153,26 @@ def with_dropped_columns(model: Table, baseline: Table, observed: TableState) ->
         if path is not None and has_path(observed.columns, path)
     ]
     return aspects.accept(model, before, drops)
+
+
+def _without_pending_renames(model: Table, observed: TableState) -> Table:
+    """Return a model without the former names that a table still has: it drops those, and adds the new ones."""
+    pending = pending_renames(model, observed)
+    if not pending:
+        return model
+    new = {*map(lower_path, pending.paths.values())}
+    return replace(model, columns=tuple(_not_renamed(column, new) for column in model.columns))
+
+
+def _not_renamed(column: Column, paths: Set[Path]) -> Column:
+    """Return a column without the former names of it and of fields inside; `paths` have the new ones in lower case."""
+    fields = {
+        text: names
+        for text, names in column.renamed_fields.items()
+        if (column.key, *text.lower().split(".")) not in paths
+    }
+    former = () if (column.key,) in paths else column.renamed_from
+    return replace(column, renamed_from=former, renamed_fields=fields)
 
 
 def _dropped_path(difference: aspects.Difference) -> Path | None:

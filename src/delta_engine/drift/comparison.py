@@ -23,7 +23,7 @@ from delta_engine.drift.baselines import (
     Subject,
     subject_of,
     unmanaged_parts,
-    with_dropped_columns,
+    with_former_columns,
 )
 from delta_engine.drift.drifted_resources import (
     Compared,
@@ -565,7 +565,7 @@ def _with_kept_parts(attempted: Securable, baseline: Securable, observed: Secura
         owner=attempted.owner or baseline.owner,
         predictive_optimization=attempted.predictive_optimization or baseline.predictive_optimization,
     )
-    return with_dropped_columns(attempted, baseline, observed)
+    return with_former_columns(attempted, baseline, observed)
 
 
 def _renamed(resource: ComparedResource) -> Iterator[Difference]:

@@ -108,6 +108,39 @@ def test_a_killed_run_explains_nothing_inside_a_field_that_it_has_not_dropped() 
     assert kinds(drift_after(model, attempted=attempted, observed=state_now)) == ["column_comment"]
 
 
+RENAMED_BY_RUN = {
+    "a column": (
+        orders(Column("x", "int", comment="one")),
+        orders(Column("n", "int", renamed_from=["w", "X"])),
+    ),
+    "a field": (
+        orders(Column("s", "struct<a: int, o: int comment 'one'>")),
+        orders(Column("s", "struct<a: int, p: int>", renamed_fields={"p": ["w", "O"]})),
+    ),
+    "a field of a renamed column": (
+        orders(Column("s", "struct<a: int, o: int comment 'one'>")),
+        orders(Column("t", "struct<a: int, p: int>", renamed_from="s", renamed_fields={"p": ("o",)})),
+    ),
+}
+OF_OTHERS = {"a column": observed(Column("x", "int", comment="theirs"))} | dict.fromkeys(
+    ["a field", "a field of a renamed column"],
+    observed(Column("s", "struct<a: int, o: int comment 'theirs'>")),
+)
+
+
+@pytest.mark.parametrize("what", RENAMED_BY_RUN)
+def test_a_killed_run_explains_nothing_of_what_it_has_not_renamed(what: str) -> None:
+    model, attempted = RENAMED_BY_RUN[what]
+    assert kinds(drift_after(model, attempted=attempted, observed=OF_OTHERS[what])) == ["column_comment"]
+
+
+def test_a_killed_run_explains_what_it_changed_of_what_it_has_renamed() -> None:
+    model, attempted = RENAMED_BY_RUN["a field"]
+    half_done = observed(Column("s", "struct<a: int, p: int comment 'one'>"))
+    for renamed in (half_done, observed(*attempted.columns)):
+        assert drift_after(model, attempted=attempted, observed=renamed) == ()
+
+
 def accepted(kind: DriftKind, field: str, actual: str) -> AcceptedDrift:
     return AcceptedDrift(kind=kind.value, field=field, expected=None, actual=actual, by="ana", at=NOON)
 
