@@ -21,7 +21,13 @@ from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
 from delta_engine.drift.comparison import is_recent
 from delta_engine.models import ColumnMask, RowFilter, Securable, Table, of_kind
 from delta_engine.ownership.recorded import AnyRecord, Recorded, table_record
-from delta_engine.state.states import CatalogState, TableState, protections_of, with_protection
+from delta_engine.state.states import (
+    CatalogState,
+    TableState,
+    protections_of,
+    with_protection,
+    without_described_protection,
+)
 
 
 def with_proven_protection(
@@ -44,17 +50,12 @@ def with_proven_protection(
 def _proven(model: Table, record: Recorded[Table], present: TableState) -> TableState:
     """Return a table without what only views show and its model has, if it may be gone."""
     renames = pending_renames(model, present)
-    shown = _shown_by_views(renames.applied_to(present))
+    shown = without_described_protection(renames.applied_to(present))
     if not is_protected(shown):
         return present
     gone = _may_be_gone(record, renames, shown) - _beyond(model, shown)
     former = {new: old.lower() for new, old in renames.former_names.items()}
     return with_protection(present, protections_of(present) - {former.get(key, key) for key in gone})
-
-
-def _shown_by_views(table: TableState) -> TableState:
-    """Return a table with the filter and masks that its description does not name."""
-    return with_protection(table, protections_of(table) - (table.described or frozenset()))
 
 
 def _may_be_gone(record: Recorded[Table], renames: Renames, shown: TableState) -> frozenset[str]:
@@ -64,10 +65,9 @@ def _may_be_gone(record: Recorded[Table], renames: Renames, shown: TableState) -
     created, views may show what was on a dropped one of its name.
     """
     attempts = [_beyond(renames.applied_to(model), shown) for model in record.attempted]
-    ours = [_beyond(renames.applied_to(model), shown) for model in record.ours]
     gone = frozenset[str]().union(*attempts)
-    if record.applied is not None:
-        gone -= ours[0].intersection(*ours)
+    if record.declared is not None:
+        gone -= _beyond(renames.applied_to(record.declared), shown).intersection(*attempts)
     if record.baseline is not None:
         gone |= _beyond(renames.applied_to(record.baseline), shown)
     return gone

@@ -163,7 +163,7 @@ def _read_directly(
     If the platform does not answer, retired ones are unreadable, and so are declared ones that may be.
     """
     try:
-        fresh, _ = readable_snapshot(environment.reader, models, directly=True)
+        second, _ = readable_snapshot(environment.reader, models, directly=True)
     except UNREADABLE as error:
         retired = by_resource(basis.retired)
         left_out = [model for model in models if resource_key(model.qualified_name) in retired]
@@ -174,14 +174,16 @@ def _read_directly(
         if not models:
             return basis
         return _read_directly(environment, basis, models, tolerates_unreadable=tolerates_unreadable)
-    asked = by_label((*basis.models, *basis.retired, *models))
-    read = {label for label, model in asked.items() if fresh.of(model.qualified_name) is not None}
+    by_name = by_label((*basis.models, *basis.retired, *models))
+    answered = {label for label, model in by_name.items() if second.of(model.qualified_name) is not None}
     observed = replace(
         basis.observed,
-        tables={**basis.observed.tables, **fresh.tables},
-        views={**basis.observed.views, **fresh.views},
+        tables={**basis.observed.tables, **second.tables},
+        views={**basis.observed.views, **second.views},
     )
-    unreadable = [refusal for refusal in basis.unreadable if (refusal.table or refusal.securable) not in read]
+    unreadable = [
+        refusal for refusal in basis.unreadable if (refusal.table or refusal.securable) not in answered
+    ]
     return replace(basis, observed=observed, unreadable=tuple(unreadable))
 
 

@@ -126,6 +126,11 @@ def with_described_protection(table: TableState) -> TableState:
     return with_protection(table, table.described or frozenset())
 
 
+def without_described_protection(table: TableState) -> TableState:
+    """Return a table with the row filter and masks that only views show."""
+    return with_protection(table, protections_of(table) - (table.described or frozenset()))
+
+
 def with_protection(table: TableState, kept: Collection[str]) -> TableState:
     """Return a table with some of its row filter and masks; `kept` has them as in `TableState.described`."""
     columns = tuple(column if column.key in kept else replace(column, mask=None) for column in table.columns)
