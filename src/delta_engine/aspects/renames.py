@@ -85,6 +85,12 @@ class Renames:
             ),
         )
 
+    def taken_back_in(self, model: Table) -> Table:
+        """Return a model that has the new names, with the former ones."""
+        for old, new in reversed([*self.paths.items()]):
+            model = Renames({new: (*new[:-1], old[-1])}).applied_to(model)
+        return model
+
     def applied_to_columns(self, columns: Iterable[Column]) -> tuple[Column, ...]:
         """Return columns with the new names of them and of fields inside."""
         names, fields = _by_key(self.columns), self.fields

@@ -156,12 +156,16 @@ def with_former_columns(model: Table, baseline: Table, observed: TableState) -> 
 
 
 def _without_pending_renames(model: Table, observed: TableState) -> Table:
-    """Return a model without the former names that a table still has: it drops those, and adds the new ones."""
+    """Return a model that drops the columns and fields that it would rename, and adds the new ones.
+
+    What else names them, such as the clustering, has their former names.
+    """
     pending = pending_renames(model, observed)
     if not pending:
         return model
     new = {*map(lower_path, pending.paths.values())}
-    return replace(model, columns=tuple(_not_renamed(column, new) for column in model.columns))
+    columns = tuple(_not_renamed(column, new) for column in model.columns)
+    return replace(pending.taken_back_in(model), columns=columns)
 
 
 def _not_renamed(column: Column, paths: Set[Path]) -> Column:

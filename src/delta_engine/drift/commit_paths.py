@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from delta_engine.aspects.conversions import is_reserved_name
 from delta_engine.models.nested_types import Path, lower_path
 from delta_engine.state.table_queries import Commit
 
@@ -25,7 +26,7 @@ def recreates(commit: Commit) -> bool:
 def renames(commits: Sequence[Commit]) -> dict[Path, Path]:
     """Return the renamed columns and fields: present paths by former ones, outer fields first.
 
-    Leave out those that were dropped or are back at their former names.
+    Leave out those that were dropped or are back at their former names, and those that conversions of the engine move.
     """
     paths: dict[Path, Path] = {}
     for place, commit in reversed(list(enumerate(commits))):
@@ -35,6 +36,7 @@ def renames(commits: Sequence[Commit]) -> dict[Path, Path]:
             present = path_after(new, commits[:place])
             if former and present and lower_path(former) != lower_path(present):
                 paths.setdefault(former, present)
+    paths = {old: new for old, new in paths.items() if not any(map(is_reserved_name, (old[0], new[0])))}
     return dict(sorted(paths.items(), key=lambda item: len(item[0])))
 
 

@@ -177,7 +177,7 @@ def _is_applied_table(record: AnyRecord) -> bool:
 def drift_of(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return the drift of an existing securable, without what the catalog only shows late.
 
-    Of a table that its run did not read again, that is what it tells of itself: views may show all else late.
+    Of a table that its run did not read again, that is what every table tells of itself: views may show all else late.
     """
     everything = (*_renamed(resource), *unexplained(resource), *_reordered(resource))
     late = _late_changes(resource, resource.observed)
@@ -291,8 +291,12 @@ TOLD_BY_VIEWS_ALONE: Final = frozenset(
 )
 """What may be shown late, even if a table is read directly: a description does not tell that a mask was removed."""
 
-NOT_TOLD_BY_ITSELF: Final = TOLD_BY_VIEWS_ALONE | {DriftKind.OWNER}
-"""What may be shown late of a table of which no lag is recorded."""
+NOT_TOLD_BY_ITSELF: Final = TOLD_BY_VIEWS_ALONE | {
+    DriftKind.OWNER,
+    DriftKind.PRIMARY_KEY,
+    DriftKind.FOREIGN_KEY,
+}
+"""What may be shown late of a table that a run did not read again. Older runtimes describe no keys."""
 
 
 def may_be_late(resource: ComparedResource, now: datetime) -> bool:

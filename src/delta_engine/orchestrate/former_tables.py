@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
-from delta_engine.aspects.conversions import is_reserved_name
 from delta_engine.aspects.protection import HISTORY_HIDDEN, is_protected
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import RETURNS_FOR_DAYS
@@ -82,7 +81,6 @@ class FormerTable:
         if commits is None or since is None:
             return replace(self, commits=commits)
         renamed = renames([commit for commit in commits if commit.version > since])
-        renamed = {old: new for old, new in renamed.items() if not is_reserved_name(new[0])}  # a conversion's
         return replace(
             self,
             commits=commits,

@@ -141,6 +141,44 @@ def test_a_killed_run_explains_what_it_changed_of_what_it_has_renamed() -> None:
         assert drift_after(model, attempted=attempted, observed=renamed) == ()
 
 
+TWO_FIELDS = Column("s", "struct<a: int, b: int>")
+RENAMED_IN_STEPS = {
+    "two columns": (
+        orders(X, Column("y", "int"), cluster_by=["x", "y"]),
+        orders(
+            Column("n", "int", renamed_from="x"),
+            Column("m", "int", renamed_from="y"),
+            cluster_by=["n", "m"],
+        ),
+        observed(Column("n", "int"), Column("y", "int"), cluster_by=("n", "y")),
+    ),
+    "two fields": (
+        orders(TWO_FIELDS, cluster_by=["s.a", "s.b"]),
+        orders(
+            Column("s", "struct<n: int, m: int>", renamed_fields={"n": "a", "m": "b"}),
+            cluster_by=["s.n", "s.m"],
+        ),
+        observed(Column("s", "struct<n: int, b: int>"), cluster_by=("s.n", "s.b")),
+    ),
+    "a column and its field": (
+        orders(TWO_FIELDS, cluster_by=["s.a", "s.b"]),
+        orders(
+            Column("t", "struct<n: int, b: int>", renamed_from="s", renamed_fields={"n": "a"}),
+            cluster_by=["t.n", "t.b"],
+        ),
+        observed(Column("t", "struct<a: int, b: int>"), cluster_by=("t.a", "t.b")),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", RENAMED_IN_STEPS)
+def test_a_killed_run_explains_clustering_under_the_names_of_which_it_has_changed_some(what: str) -> None:
+    model, attempted, half_done = RENAMED_IN_STEPS[what]
+    assert drift_after(model, attempted=attempted, observed=half_done) == ()
+    theirs = replace(half_done, cluster_by=())
+    assert kinds(drift_after(model, attempted=attempted, observed=theirs)) == ["clustering"]
+
+
 def accepted(kind: DriftKind, field: str, actual: str) -> AcceptedDrift:
     return AcceptedDrift(kind=kind.value, field=field, expected=None, actual=actual, by="ana", at=NOON)
 

@@ -40,6 +40,7 @@ from tests.fakes.unity_catalog.views import storage_path
 from tests.unit.orchestrate.test_late_views import (
     ADDRESS,
     HIDING_VIEWS,
+    KEY,
     KEYED,
     SETS_BY_HAND,
     after_each,
@@ -63,7 +64,6 @@ if TYPE_CHECKING:
     from databricks.sdk.service.catalog import TableInfo
 
 REASONS = {"row filter": "row_filter", "mask": "column_mask"}
-KEY = "table.dev.silver.orders"
 
 
 class Listing:

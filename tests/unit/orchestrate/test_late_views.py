@@ -49,7 +49,7 @@ KEYED = orders(
     Column("id", "bigint", is_nullable=False), primary_key=PrimaryKey(["id"], "pk"), comment="Orders"
 )
 VIEW = View("dev", "silver", "recent", "SELECT id FROM dev.silver.orders", comment="Recent orders")
-ADDRESS = "`dev`.`silver`.`orders`"
+ADDRESS, KEY = "`dev`.`silver`.`orders`", "table.dev.silver.orders"
 FIRST_COMMIT = datetime(2026, 1, 1, 0, 1, tzinfo=timezone.utc)  # the fake catalog's
 HIDING = (DestructiveKind.DROP_ROW_FILTER, DestructiveKind.DROP_COLUMN_MASK)
 DROPS = Policy(removed_tables=Removed.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
@@ -189,7 +189,7 @@ def test_a_new_table_that_was_forgotten_is_adopted_as_it_is_itself(
     is_now(monkeypatch, FIRST_COMMIT + timedelta(minutes=10))
     engine.sync_tables([KEYED])
     with open_run(engine, "state rm") as run:
-        run.recorder.save_edited(without_resources(run.recorder.state, ["table.dev.silver.orders"]))
+        run.recorder.save_edited(without_resources(run.recorder.state, [KEY]))
     lag(runner, "table_constraints")
     keyless, sent = replace(model, primary_key=None), len(runner.catalog.statements)
     engine.sync_tables([keyless])
@@ -255,7 +255,7 @@ def test_what_the_table_itself_confirms_is_drift(
 ) -> None:
     engine.sync_tables([KEYED])
     runner.catalog.by_hand(statement)
-    assert drifted(engine, KEYED) == {"table.dev.silver.orders": kinds}
+    assert drifted(engine, KEYED) == {KEY: kinds}
 
 
 def test_what_another_principal_changed_shows_beside_a_view_that_lags(
@@ -264,7 +264,7 @@ def test_what_another_principal_changed_shows_beside_a_view_that_lags(
     engine.sync_tables([KEYED])
     runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} ADD COLUMNS (theirs INT)")
     lag(runner, "tables")
-    assert drifted(engine, KEYED) == {"table.dev.silver.orders": ["column_added"]}
+    assert drifted(engine, KEYED) == {KEY: ["column_added"]}
 
 
 def test_a_run_that_was_not_verified_leaves_no_unmanaged_part(runner: Faulty, engine: Orchestrator) -> None:
@@ -309,7 +309,7 @@ def test_drift_of_a_table_that_was_not_verified_is_severe_an_hour_later(
     sync_unverified(engine, granted)
     runner.catalog.by_hand(f"REVOKE SELECT ON TABLE {ADDRESS} FROM `analysts`")
     report = report_drift(engine, [granted])
-    assert ([*report.findings()], report.unfinished) == ([], ("table.dev.silver.orders",))
+    assert ([*report.findings()], report.unfinished) == ([], (KEY,))
     let_hours_pass(monkeypatch)
     report = report_drift(engine, [granted])
     assert [finding.kind.value for _, finding in report.findings()] == ["grant"]
@@ -337,7 +337,7 @@ TOLD_BY_ITSELF = {
     f"ALTER TABLE {ADDRESS} ALTER COLUMN unit COMMENT 'theirs'": "column_comment",
     f"COMMENT ON TABLE {ADDRESS} IS 'theirs'": "table_comment",
     f"ALTER TABLE {ADDRESS} SET TBLPROPERTIES ('delta.appendOnly' = 'false')": "property",
-    f"ALTER TABLE {ADDRESS} DROP CONSTRAINT pk": "primary_key",
+    f"ALTER TABLE {ADDRESS} ADD CONSTRAINT theirs CHECK (id > 0)": "check",
 }
 
 
@@ -349,10 +349,28 @@ def test_what_a_table_tells_of_itself_is_drift_though_its_run_did_not_read_it_ag
     runner.catalog.by_hand(statement)
     report = report_drift(engine, [DESCRIBED])
     kinds = [finding.kind.value for _, finding in report.findings()]
-    assert (kinds, report.unfinished) == ([TOLD_BY_ITSELF[statement]], ("table.dev.silver.orders",))
+    assert (kinds, report.unfinished) == ([TOLD_BY_ITSELF[statement]], (KEY,))
     with open_run(engine, "sync") as run:
         record_statuses(run, [DESCRIBED])
     assert statuses(engine)[DESCRIBED.key] == "unknown"  # views may show something else late
+
+
+@pytest.mark.parametrize("is_described", [True, False])
+def test_a_key_of_a_table_that_its_run_did_not_read_again_is_no_drift_for_an_hour(
+    is_described: bool, runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Older runtimes describe no keys, and a view may show one late that the run has dropped."""
+    runner.catalog.describes_keys = is_described
+    engine.sync_tables([KEYED])
+    freeze(runner, engine, KEYED, "table_constraints", "key_column_usage")
+    without = replace(KEYED, primary_key=None)
+    sync_unverified(engine, without)
+    assert drifted(engine, without) == {}
+    runner.changed.clear()
+    runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} ADD CONSTRAINT theirs PRIMARY KEY (id)")
+    assert drifted(engine, without) == {}
+    let_hours_pass(monkeypatch)
+    assert drifted(engine, without) == {KEY: ["primary_key"]}
 
 
 def test_a_plan_is_refused_that_would_lose_a_renamed_column_of_a_table_that_was_not_read_again(
@@ -412,7 +430,7 @@ def test_views_are_believed_when_the_last_run_is_long_over(
     engine.sync_tables([KEYED])
     let_hours_pass(monkeypatch)
     lag(runner, "table_constraints")
-    assert drifted(engine, KEYED) == {"table.dev.silver.orders": ["primary_key"]}
+    assert drifted(engine, KEYED) == {KEY: ["primary_key"]}
 
 
 def test_a_table_that_cannot_be_read_alone_is_as_the_views_show_it(
@@ -421,7 +439,7 @@ def test_a_table_that_cannot_be_read_alone_is_as_the_views_show_it(
     engine.sync_tables([KEYED])
     lag(runner, "tables")
     runner.refused["AS JSON"] = StatementError("no", sql="", error_class="INSUFFICIENT_PERMISSIONS")
-    assert drifted(engine, KEYED) == {"table.dev.silver.orders": ["table_deleted"]}
+    assert drifted(engine, KEYED) == {KEY: ["table_deleted"]}
 
 
 def giving_no_answer(monkeypatch: pytest.MonkeyPatch, *tables: Table) -> None:
@@ -459,7 +477,7 @@ def test_a_retired_table_that_gives_no_answer_is_neither_dropped_nor_forgotten(
     assert drifted(engine, KEYED, other) == {}
     loaded = engine.deployment.peek()
     assert loaded is not None
-    assert "table.dev.silver.orders" in records_of(loaded.state)
+    assert KEY in records_of(loaded.state)
 
 
 def test_a_declared_table_that_gives_no_answer_is_reported_as_unreadable(
@@ -468,7 +486,7 @@ def test_a_declared_table_that_gives_no_answer_is_reported_as_unreadable(
     engine.sync_tables([KEYED])
     lag(runner, "tables")
     giving_no_answer(monkeypatch, KEYED)
-    assert drifted(engine, KEYED) == {"table.dev.silver.orders": ["table_unreadable"]}
+    assert drifted(engine, KEYED) == {KEY: ["table_unreadable"]}
 
 
 def test_a_view_that_gives_no_answer_is_noted(
@@ -624,7 +642,7 @@ def test_less_protection_is_drift_right_after_a_run(
     for model in models:
         engine.sync_tables([model])
     runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} {statement}")
-    assert drifted(engine, models[-1]) == {"table.dev.silver.orders": [kind]}
+    assert drifted(engine, models[-1]) == {KEY: [kind]}
     with pytest.raises(DriftRefusal):
         engine.sync_tables([models[-1]])
 
@@ -675,7 +693,7 @@ def test_a_model_that_goes_back_to_what_a_view_shows_late_is_applied(
     assert drifted(engine, back) == {}
     statement = "DROP ROW FILTER" if what == "row filter" else "ALTER COLUMN id DROP MASK"
     runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} {statement}")
-    assert [*drifted(engine, back)] == ["table.dev.silver.orders"]
+    assert [*drifted(engine, back)] == [KEY]
 
 
 @pytest.mark.parametrize("sync", SYNCS)
@@ -786,7 +804,7 @@ def show_of_dropped_table(what: str, runner: Faulty, engine: Orchestrator) -> No
     freeze(runner, engine, before, HIDING_VIEWS[what])
     runner.catalog.by_hand(f"DROP TABLE {ADDRESS}")
     with open_run(engine, "state rm") as run:
-        run.recorder.save_edited(without_resources(run.recorder.state, ["table.dev.silver.orders"]))
+        run.recorder.save_edited(without_resources(run.recorder.state, [KEY]))
 
 
 OTHER = orders(name="other")
@@ -843,7 +861,7 @@ def test_a_sync_does_not_take_a_table_that_replaced_an_unverified_one_for_the_re
     replace_by_hand(runner)
     let_hours_pass(monkeypatch)
     engine.sync_tables([KEYED, OTHER])
-    assert drifted(engine, KEYED, OTHER) == {"table.dev.silver.orders": ["table_replaced"]}
+    assert drifted(engine, KEYED, OTHER) == {KEY: ["table_replaced"]}
     engine.sync_tables([OTHER])
     assert "dev.silver.orders" in runner.catalog.tables
 
@@ -981,12 +999,12 @@ def test_a_value_between_two_others_is_no_drift_while_its_view_lags(
     assert drifted(engine, two) == {}
     record_current_statuses(engine, [two])
     lag(runner, "table_tags")  # older than what it has shown: somebody removed the tag
-    assert drifted(engine, two) == {"table.dev.silver.orders": ["table_tag"]}
+    assert drifted(engine, two) == {KEY: ["table_tag"]}
     runner.changed.clear()
     assert drifted(engine, two) == {}
     engine.sync_tables([two])
     runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} SET TAGS ('team' = 'one')")
-    assert drifted(engine, two) == {"table.dev.silver.orders": ["table_tag"]}
+    assert drifted(engine, two) == {KEY: ["table_tag"]}
 
 
 def test_what_was_late_hours_ago_is_not_expected_of_a_table_that_is_created_again(
@@ -1001,7 +1019,7 @@ def test_what_was_late_hours_ago_is_not_expected_of_a_table_that_is_created_agai
     replace(engine, drift_policy=DriftPolicy(handling=DriftHandling.REVERT)).sync_tables([two])
     runner.changed.clear()
     runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} SET TAGS ('team' = 'one')")
-    assert drifted(engine, two) == {"table.dev.silver.orders": ["table_tag"]}
+    assert drifted(engine, two) == {KEY: ["table_tag"]}
 
 
 def test_a_clock_that_goes_back_during_a_run_hides_no_deletion(
@@ -1024,4 +1042,4 @@ def test_a_clock_that_goes_back_during_a_run_hides_no_deletion(
         patch.setattr(runner.catalog, "run", sent)
         engine.sync_tables([tagged])
     runner.catalog.by_hand(f"DROP TABLE {ADDRESS}")
-    assert drifted(engine, tagged) == {"table.dev.silver.orders": ["table_deleted"]}
+    assert drifted(engine, tagged) == {KEY: ["table_deleted"]}

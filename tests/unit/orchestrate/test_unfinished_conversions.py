@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -41,6 +42,26 @@ def test_a_conversion_that_ended_in_the_middle_is_taken_back(
     assert done.code == 0, done.stderr
     assert project.catalog.statements[-1:] == ["RESTORE TABLE `dev`.`silver`.`orders` TO VERSION AS OF 0"]
     assert project.catalog.tables[KEY].state.columns == before.columns
+
+
+@pytest.mark.parametrize("beginning", ["RENAME COLUMN `delta_engine_new_note`", "DROP COLUMNS"])
+def test_what_others_change_beside_an_unfinished_conversion_is_the_only_drift(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch, beginning: str
+) -> None:
+    """The history shows that the engine renamed the former column, which is not drift."""
+    project.declare(f"name: orders, columns: [{ID}, {{name: note, type: string}}], {MAPPED}")
+    project.sync()
+    project.declare(f"name: orders, columns: [{ID}, {{name: note, type: int, using: cast(note AS int)}}]")
+    with monkeypatch.context() as patched:
+        patched.setattr(FakeUnityCatalog, "run", failing_at(beginning, FakeUnityCatalog.run))
+        assert project.run("sync --yes --allow backfill_column").code == ExitCode.PARTIAL
+    project.catalog.by_hand("ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `id` COMMENT 'theirs'")
+    report = json.loads(project.run("drift --json").stdout)
+    assert [finding["field"] for finding in report["drifted"][0]["findings"]] == ["column id comment"]
+    done = project.run("sync --yes --allow backfill_column")
+    assert done.code == 0, done.stderr
+    columns = project.catalog.tables[KEY].state.columns
+    assert [(column.name, column.comment) for column in columns] == [("id", ""), ("note", "")]
 
 
 def failing_at(beginning: str, run: Callable[[FakeUnityCatalog, str], Sequence[Row]]) -> Any:
