@@ -256,9 +256,18 @@ class Page:
                 drifted[part] = described(part, seen.parts)
         order = [renames.get(column, column) for column in self.order]
         actual = [column for column in seen.columns if column in order]
-        if not self.attempts and actual != [column for column in order if column in seen.columns]:
+        is_moved = actual != [column for column in order if column in seen.columns]
+        if is_moved and (not self.attempts or self._leave_columns()):
             drifted["column order"] = ",".join(actual)
         return drifted
+
+    def _leave_columns(self) -> bool:
+        """Whether all attempts have the columns that were applied, which are in the order of the model."""
+        applied = _columns_of(self.declared or {})
+        in_order = [
+            column_of(part) for part, _ in applied if kind_of(part) == "column" and not holder_of(part)
+        ]
+        return in_order == [*self.order] and all(_columns_of(attempt) == applied for attempt in self.attempts)
 
     def after_sync(self, model: Parts, seen: Seen, full: Kinds) -> dict[str, str]:
         """Return what a sync leads to; the columns of the table have the names of the model."""
@@ -353,6 +362,11 @@ class Page:
         if kind != "value" or self.declared is None:
             return kind not in full
         return part in self.before or bool(column_of(part) and column not in declared)
+
+
+def _columns_of(parts: Parts) -> list[tuple[str, str]]:
+    """Return the parts of all columns, in their order."""
+    return [(part, value) for part, value in parts.items() if column_of(part)]
 
 
 def _with_dropped_columns(attempt: Parts, base: Parts) -> Parts:

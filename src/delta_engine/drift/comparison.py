@@ -601,8 +601,8 @@ def accepted_key(drift: AcceptedDrift) -> DriftKey:
 
 def _reordered(resource: ComparedResource) -> tuple[Difference, ...]:
     order = resource.record.column_order
-    if order is None or resource.attempted:
-        return ()  # the order is unknown, or an unfinished run was moving columns
+    if order is None or (resource.attempted and (order or not _leave_columns(resource))):
+        return ()  # the order is unknown, or an unfinished run may have moved columns
     new_names = {old.lower(): new.lower() for old, new in resource.renames.columns.items()}
     applied = [name.lower() for name in order] or _column_keys(resource.declared)
     expected = [new_names.get(name, name) for name in applied]
@@ -614,6 +614,17 @@ def _reordered(resource: ComparedResource) -> tuple[Difference, ...]:
         return ()
     change = Change("column order", observed=actual, desired=desired_order)
     return (Difference(kind=DriftKind.COLUMN_ORDER, change=change),)
+
+
+def _leave_columns(resource: ComparedResource) -> bool:
+    """Whether unfinished runs were to leave the columns of a table as they were applied."""
+    applied, attempted = resource.declared, resource.attempted
+    return isinstance(applied, Table) and all(
+        isinstance(model, Table)
+        and model.columns == applied.columns
+        and model.partitioned_by == applied.partitioned_by
+        for model in attempted
+    )
 
 
 def _shared_order(expected: Sequence[str], present: Sequence[str]) -> tuple[str, str]:

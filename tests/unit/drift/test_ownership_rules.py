@@ -42,7 +42,7 @@ from delta_engine.ownership.recorded import (
 from delta_engine.state.states import ABSENT, CatalogState, state_of
 from delta_engine.state.view_states import view_state_of
 from tests.builders.deployment import NOON, applied, deployment_state
-from tests.builders.detection import LATER, drift_after, drift_from, kinds, synchronized
+from tests.builders.detection import LATER, detect, drift_after, drift_from, kinds, synchronized
 from tests.builders.models import ORDERS, catalog_of, observed, orders
 
 X = Column("x", "int")
@@ -177,6 +177,36 @@ def test_a_killed_run_explains_clustering_under_the_names_of_which_it_has_change
     assert drift_after(model, attempted=attempted, observed=half_done) == ()
     theirs = replace(half_done, cluster_by=())
     assert kinds(drift_after(model, attempted=attempted, observed=theirs)) == ["clustering"]
+
+
+IN_ORDER = orders(X, Column("y", "int"))
+MOVED = observed(Column("y", "int"), X)
+
+
+@pytest.mark.parametrize(
+    ("attempted", "drift"),
+    [
+        (replace(IN_ORDER, comment="new"), ["column_order"]),
+        (replace(IN_ORDER, table_name="sales", renamed_from=("orders",)), ["column_order"]),
+        (orders(Column("y", "int"), X), []),
+        (orders(X, Column("y", "int"), Column("z", "int")), []),
+        (orders(X, Column("y", "bigint")), []),  # by new columns in place of the old ones
+        (replace(IN_ORDER, partitioned_by=("x",)), []),
+    ],
+)
+def test_an_unfinished_run_explains_an_order_only_if_it_was_to_change_columns(
+    attempted: Table, drift: list[str]
+) -> None:
+    resource = replace(applied(IN_ORDER, Status.DEGRADED), attempts=(Kept(attempted),), column_order=())
+    state = deployment_state().with_resources({resource_key(ORDERS): resource})
+    assert kinds(detect(MOVED, state=state)) == drift
+
+
+def test_an_unfinished_run_may_have_moved_columns_that_others_had_moved_before() -> None:
+    attempted = (Kept(replace(IN_ORDER, comment="new")),)
+    resource = replace(applied(IN_ORDER, Status.DEGRADED), attempts=attempted, column_order=("y", "x"))
+    state = deployment_state().with_resources({resource_key(ORDERS): resource})
+    assert detect(observed(*IN_ORDER.columns), state=state) == ()
 
 
 def accepted(kind: DriftKind, field: str, actual: str) -> AcceptedDrift:
