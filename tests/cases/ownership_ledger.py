@@ -5,7 +5,7 @@ A table is a mapping of its parts, by the names that reports use.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -269,6 +269,15 @@ class Page:
         ]
         return in_order == [*self.order] and all(_columns_of(attempt) == applied for attempt in self.attempts)
 
+    def _may_have_moved(self) -> bool:
+        """Whether an attempt has columns in another order than the recorded one."""
+        for attempt in self.attempts:
+            columns = [*_names_of(attempt)]
+            kept = [column for column in self.order if column in columns]
+            if kept != [column for column in columns if column in kept]:
+                return True
+        return False
+
     def after_sync(self, model: Parts, seen: Seen, full: Kinds) -> dict[str, str]:
         """Return what a sync leads to; the columns of the table have the names of the model."""
         page = self.under(self.taken(model))
@@ -320,8 +329,11 @@ class Page:
         self.full, self.names = full, {}
 
     def note_order(self, before: Seen | None, seen: Seen, order: tuple[str, ...]) -> None:
-        """Note the order of columns after a run: moves by others stay drift, and new columns are last."""
-        if before is None or seen.columns == order:
+        """Note the order of columns after a run: moves by others stay drift, and new columns are last.
+
+        The moves of an unfinished run, or what others moved beside them, are none.
+        """
+        if before is None or seen.columns == order or self._may_have_moved():
             self.order = seen.columns
         else:
             kept = [column for column in self.order if column in seen.columns and column in before.columns]
@@ -362,6 +374,11 @@ class Page:
         if kind != "value" or self.declared is None:
             return kind not in full
         return part in self.before or bool(column_of(part) and column not in declared)
+
+
+def _names_of(parts: Parts) -> Iterator[str]:
+    """Yield the columns in their order."""
+    yield from (column_of(part) for part in parts if kind_of(part) == "column" and not holder_of(part))
 
 
 def _columns_of(parts: Parts) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
 from datetime import datetime
 from typing import Any, Final
@@ -212,12 +212,16 @@ def _is_in_order(model: Table, observed: TableState) -> bool:
 def _settled_order(
     model: Table, observed: TableState, earlier: Recorded[Table] | None, added: Collection[str]
 ) -> tuple[str, ...]:
-    """Return the recorded order, with other columns where the table has them; the table's, if it is its model's."""
+    """Return the recorded order, with other columns where the table has them.
+
+    It is the table's, if that is its model's, or if an unfinished run may have moved columns.
+    """
     present = {column.key: column.name for column in observed.columns}
-    declared, recorded = (earlier.declared, earlier.column_order) if earlier is not None else (None, None)
-    if declared is None or recorded is None or _is_in_order(model, observed):
+    recorded = _recorded_order(earlier) if earlier is not None else None
+    if earlier is None or recorded is None or _is_in_order(model, observed):
         return tuple(present.values())
-    recorded = recorded or tuple(column.name for column in declared.columns)
+    if any(_moves_columns(recorded, attempt) for attempt in earlier.attempted):
+        return tuple(present.values())
     new_names = {former.lower(): column.key for column in model.columns for former in column.renamed_from}
     keys = [new_names.get(name.lower(), name.lower()) for name in recorded]
     order = [key for key in keys if key in present and key not in added]
@@ -227,6 +231,20 @@ def _settled_order(
             order.insert(1 + max(map(order.index, before), default=-1), key)
         before.append(key)
     return tuple(present[key] for key in order)
+
+
+def _recorded_order(record: Recorded[Table]) -> tuple[str, ...] | None:
+    """Return the columns as the last apply left them; None if their order is unknown."""
+    if record.declared is None or record.column_order is None:
+        return None
+    return record.column_order or tuple(column.name for column in record.declared.columns)
+
+
+def _moves_columns(order: Sequence[str], model: Table) -> bool:
+    """Whether a model has columns in another order than the recorded one."""
+    recorded, declared = [*map(str.lower, order)], [column.key for column in model.columns]
+    shared = {*recorded} & {*declared}
+    return [key for key in recorded if key in shared] != [key for key in declared if key in shared]
 
 
 def with_columns_in_order(model: Table, ordered: Recorded[Table]) -> tuple[Column, ...]:

@@ -14,6 +14,7 @@ from delta_engine.aspects.renames import NO_RENAMES, Renames
 from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.definitions import define, define_attempt, kept
 from delta_engine.deployment.resources import (
+    noted,
     unfinished,
 )
 from delta_engine.drift.baselines import with_unmanaged_parts
@@ -207,6 +208,16 @@ def test_an_unfinished_run_may_have_moved_columns_that_others_had_moved_before()
     resource = replace(applied(IN_ORDER, Status.DEGRADED), attempts=attempted, column_order=("y", "x"))
     state = deployment_state().with_resources({resource_key(ORDERS): resource})
     assert detect(observed(*IN_ORDER.columns), state=state) == ()
+
+
+def test_the_order_that_an_unfinished_run_may_have_left_is_recorded() -> None:
+    """It was to enforce the order of the model, and failed between two moves; the next run only reports orders."""
+    three = orders(Column("y", "int"), X, Column("id", "bigint"))
+    earlier = replace(applied(three), column_order=("id", "x", "y"))
+    unfinished = replace(earlier, attempts=(Kept(three),))
+    present = observed(Column("y", "int"), Column("id", "bigint"), X)
+    for before, order in ((earlier, ("id", "x", "y")), (unfinished, ("y", "id", "x"))):
+        assert noted(earlier, three, present, before, ordered=before).column_order == order
 
 
 def accepted(kind: DriftKind, field: str, actual: str) -> AcceptedDrift:
