@@ -31,6 +31,7 @@ from delta_engine.drift.drifted_resources import (
     UnmanagedPart,
 )
 from delta_engine.models import (
+    Column,
     Part,
     QualifiedName,
     Securable,
@@ -621,10 +622,15 @@ def _leave_columns(resource: ComparedResource) -> bool:
     applied, attempted = resource.declared, resource.attempted
     return isinstance(applied, Table) and all(
         isinstance(model, Table)
-        and model.columns == applied.columns
+        and _without_former_names(model.columns) == _without_former_names(applied.columns)
         and model.partitioned_by == applied.partitioned_by
         for model in attempted
     )
+
+
+def _without_former_names(columns: Iterable[Column]) -> list[Column]:
+    """Return columns as the record of an apply has them."""
+    return [replace(column, renamed_from=(), renamed_fields={}) for column in columns]
 
 
 def _shared_order(expected: Sequence[str], present: Sequence[str]) -> tuple[str, str]:

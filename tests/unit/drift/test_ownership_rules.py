@@ -189,6 +189,7 @@ MOVED = observed(Column("y", "int"), X)
     [
         (replace(IN_ORDER, comment="new"), ["column_order"]),
         (replace(IN_ORDER, table_name="sales", renamed_from=("orders",)), ["column_order"]),
+        (orders(X, Column("y", "int", renamed_from="z")), ["column_order"]),
         (orders(Column("y", "int"), X), []),
         (orders(X, Column("y", "int"), Column("z", "int")), []),
         (orders(X, Column("y", "bigint")), []),  # by new columns in place of the old ones
