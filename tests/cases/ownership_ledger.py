@@ -264,9 +264,7 @@ class Page:
     def _leave_columns(self) -> bool:
         """Whether all attempts have the columns that were applied, which are in the order of the model."""
         applied = _columns_of(self.declared or {})
-        in_order = [
-            column_of(part) for part, _ in applied if kind_of(part) == "column" and not holder_of(part)
-        ]
+        in_order = [*_names_of(self.declared or {})]
         return in_order == [*self.order] and all(_columns_of(attempt) == applied for attempt in self.attempts)
 
     def _may_have_moved(self) -> bool:

@@ -242,9 +242,14 @@ def _recorded_order(record: Recorded[Table]) -> tuple[str, ...] | None:
 
 def _moves_columns(order: Sequence[str], model: Table) -> bool:
     """Whether a model has columns in another order than the recorded one."""
-    recorded, declared = [*map(str.lower, order)], [column.key for column in model.columns]
-    shared = {*recorded} & {*declared}
-    return [key for key in recorded if key in shared] != [key for key in declared if key in shared]
+    recorded, declared = shared_order([*map(str.lower, order)], [column.key for column in model.columns])
+    return recorded != declared
+
+
+def shared_order(first: Sequence[str], second: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the columns that both sides have, by their keys, as each side orders them."""
+    shared = {*first} & {*second}
+    return [key for key in first if key in shared], [key for key in second if key in shared]
 
 
 def with_columns_in_order(model: Table, ordered: Recorded[Table]) -> tuple[Column, ...]:

@@ -19,6 +19,7 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.delta_properties import comparable, is_feature_key, is_set_by_platform
 from delta_engine.aspects.protection import is_protected
 from delta_engine.aspects.renames import Renames, named_renames, pending_renames
+from delta_engine.deployment.resources import shared_order
 from delta_engine.drift.baselines import (
     Subject,
     subject_of,
@@ -517,7 +518,7 @@ def _order_kept(model: Table, table: TableState) -> str | None:
     if not model.is_about(Part.COLUMNS) or [*map(_NAME, model.columns)] == [*map(_NAME, table.columns)]:
         return None
     table = pending_renames(model, table).applied_to(table)
-    expected, actual = _shared_order(_column_keys(model), _column_keys(table))
+    expected, actual = _shown_order(_column_keys(model), _column_keys(table))
     return None if expected == actual else actual
 
 
@@ -610,7 +611,7 @@ def _reordered(resource: ComparedResource) -> tuple[Difference, ...]:
     present = _column_keys(resource.observed)
     if expected == present:
         return ()
-    desired_order, actual = _shared_order(expected, present)
+    desired_order, actual = _shown_order(expected, present)
     if desired_order == actual:
         return ()
     change = Change("column order", observed=actual, desired=desired_order)
@@ -633,10 +634,9 @@ def _without_former_names(columns: Iterable[Column]) -> list[Column]:
     return [replace(column, renamed_from=(), renamed_fields={}) for column in columns]
 
 
-def _shared_order(expected: Sequence[str], present: Sequence[str]) -> tuple[str, str]:
-    """Return the columns that both sides have, as each side orders them."""
-    shared = {*expected} & {*present}
-    expected_order, actual = ([name for name in side if name in shared] for side in (expected, present))
+def _shown_order(expected: Sequence[str], present: Sequence[str]) -> tuple[str, str]:
+    """Return how reports show the columns that both sides have, as each side orders them."""
+    expected_order, actual = shared_order(expected, present)
     return f"({', '.join(expected_order)})", f"({', '.join(actual)})"
 
 
