@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from itertools import product
 
 from delta_engine.actions.drift_policy import DriftHandling
 from delta_engine.actions.policy import ColumnOrder
@@ -12,6 +14,7 @@ from tests.cases.ownership_ledger import (
     Page,
     Parts,
     Seen,
+    column_of,
     followed,
     holder_of,
     is_inside,
@@ -176,12 +179,36 @@ def is_refused(world: World, name: str) -> bool:
             and f"column {new}" not in model
         ):
             return True  # a plan can only drop the one and add the other
+    if any(is_lost_rename(world.models[name], old, new) for old, new in possible_renames(world, name)):
+        return True
     is_refusing = world.drift_policy.handling is DriftHandling.REFUSE
     least = world.drift_policy.refused_from.rank
     return is_refusing and any(
         severity_of(part, seen) >= least or page.accepted.get(part) == drift[part]
         for part in undone(world, name)
     )
+
+
+def possible_renames(world: World, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the columns and fields of a table with a hidden history that others may have renamed."""
+    page, seen = world.pages[name], world.seen(name)
+    if seen is None or not page.is_hidden:
+        return
+    drift = {*page.drift(seen, world.full)} - ignored(world, name)
+    columns = [part for part in drift if kind_of(part) == "column"]
+    for gone, added in product(columns, columns):
+        types = (page.base.get(f"{gone} type"), seen.parts.get(f"{added} type"))
+        is_pair = gone not in seen.parts and added in seen.parts
+        if is_pair and holder_of(gone) == holder_of(added) and types[0] == types[1]:
+            yield column_of(gone), column_of(added)
+
+
+def is_lost_rename(model: Table, old: str, new: str) -> bool:
+    """Whether a sync could only drop the new column or field, and add the old one."""
+    parts, renames = parts_of(model), declared_renames(model)
+    if f"column {new}" in parts or renames.get(new) == old:
+        return False
+    return f"column {old}" in parts or ("." in old and old in renames)
 
 
 def expected_drift(world: World, name: str) -> dict[str, bool]:
