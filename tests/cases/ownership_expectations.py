@@ -155,6 +155,11 @@ def pending(world: World, name: str) -> set[str] | None:
         or (kind_of(part) == "mask" and model.get(part) == declared.get(part))
     }
     reverted |= {part for part in as_before if is_lost(part, seen, after)}
+    reverted |= {  # what goes with columns that the model drops, and is of others, is no change of its own
+        part
+        for part in seen.parts
+        if kind_of(part) == "mask" and is_lost(part, seen, after) and not page.has(part)
+    }
     halves = {f"column {column}" for pair in renames.items() for column in pair}
     names = {f"column {new}" for new in renames_of(world.models[name], seen).values()}
     if world.present_name(name) != world.models[name].table_name:

@@ -366,12 +366,15 @@ class Page:
             return False
         if kind == "owner":
             return True
-        declared = self.declared or {}
-        if part in declared or any(part in attempt for attempt in self.attempts):
+        if self.has(part):
             return False
         if kind != "value" or self.declared is None:
             return kind not in full
-        return part in self.before or bool(column_of(part) and column not in declared)
+        return part in self.before or bool(column_of(part) and column not in self.declared)
+
+    def has(self, part: str) -> bool:
+        """Whether a model that a run applied or attempted declared a part."""
+        return part in (self.declared or {}) or any(part in attempt for attempt in self.attempts)
 
 
 def _names_of(parts: Parts) -> Iterator[str]:
