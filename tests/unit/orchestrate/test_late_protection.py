@@ -32,12 +32,7 @@ from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders import engines
 from tests.builders.deployment import deployment_over
 from tests.builders.described_columns import listed_column
-from tests.builders.worlds import Kill
-from tests.fakes.faulty import Faulty
-from tests.fakes.unity_catalog import FakeUnityCatalog
-from tests.fakes.unity_catalog.spelling import as_read, shown_properties
-from tests.fakes.unity_catalog.views import storage_path
-from tests.unit.orchestrate.test_late_views import (
+from tests.builders.late_views import (
     ADDRESS,
     HIDING_VIEWS,
     KEY,
@@ -59,6 +54,11 @@ from tests.unit.orchestrate.test_late_views import (
     sync_unverified,
     under,
 )
+from tests.builders.worlds import Kill
+from tests.fakes.faulty import Faulty
+from tests.fakes.unity_catalog import FakeUnityCatalog
+from tests.fakes.unity_catalog.spelling import as_read, shown_properties
+from tests.fakes.unity_catalog.views import storage_path
 
 if TYPE_CHECKING:
     from databricks.sdk.service.catalog import TableInfo
@@ -92,13 +92,6 @@ class Listing:
                     "columns": [listed_column(column, place) for place, column in enumerate(state.columns)],
                 }
             )
-
-
-@pytest.fixture
-def runner() -> Faulty:
-    catalog = FakeUnityCatalog()
-    catalog.describes_keys = True
-    return Faulty(catalog)
 
 
 def without_policies(answer: Sequence[Row]) -> Sequence[Row]:

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from delta_engine.actions.drift_policy import DriftHandling, DriftPolicy
-from delta_engine.actions.policy import NO_POLICY, Allowance, DestructiveKind, Policy, Removed
+from delta_engine.actions.policy import NO_POLICY, DestructiveKind, Policy
 from delta_engine.aspects.column_masks import SetColumnMask
 from delta_engine.aspects.row_filters import SetRowFilter
 from delta_engine.aspects.table_comment import SetTableComment
 from delta_engine.backends.sql_runner import Row
-from delta_engine.compile.planner import TablePlanner
 from delta_engine.deployment.deployment import Deployment
-from delta_engine.deployment.document import DeploymentState, records_of
+from delta_engine.deployment.document import records_of
 from delta_engine.deployment.resources import without_resources
 from delta_engine.drift.drifted_resources import DriftRefusal
 from delta_engine.errors import CatalogReadError, InvalidModelError, StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
-from delta_engine.models import Column, ColumnMask, PrimaryKey, RowFilter, Securable, Table, View
-from delta_engine.orchestrate.backend import databricks_backend
+from delta_engine.models import Column, RowFilter, Securable, Table
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.orchestrator import Orchestrator, find_drift, plan_revert
@@ -36,52 +31,41 @@ from delta_engine.orchestrate.undoing import plan_undo
 from delta_engine.plan_files.document import Options
 from delta_engine.state.states import CatalogState
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
-from delta_engine.telemetry import context
-from delta_engine.validation.validator import PlanValidator
-from tests.builders import engines
-from tests.builders.deployment import deployment_over
-from tests.builders.models import orders
-from tests.builders.worlds import Kill
-from tests.fakes.faulty import Faulty
-from tests.fakes.unity_catalog import FakeUnityCatalog
-
-KEYED = orders(
-    Column("id", "bigint", is_nullable=False), primary_key=PrimaryKey(["id"], "pk"), comment="Orders"
+from tests.builders.late_views import (
+    ADDRESS,
+    DROPS,
+    HIDING_VIEWS,
+    KEY,
+    KEYED,
+    OTHER,
+    SETS_BY_HAND,
+    VIEW,
+    after_each,
+    allowing,
+    be_killed_after,
+    drifted,
+    free_to_drop,
+    free_to_unhide,
+    freeze,
+    hiding,
+    hiding_now,
+    is_now,
+    lag,
+    let_hours_pass,
+    noting,
+    records_in,
+    refuse,
+    replace_by_hand,
+    show_of_dropped_table,
+    showing_on,
+    statuses,
+    sync_unverified,
+    under,
 )
-VIEW = View("dev", "silver", "recent", "SELECT id FROM dev.silver.orders", comment="Recent orders")
-ADDRESS, KEY = "`dev`.`silver`.`orders`", "table.dev.silver.orders"
+from tests.builders.models import orders
+from tests.fakes.faulty import Faulty
+
 FIRST_COMMIT = datetime(2026, 1, 1, 0, 1, tzinfo=timezone.utc)  # the fake catalog's
-HIDING = (DestructiveKind.DROP_ROW_FILTER, DestructiveKind.DROP_COLUMN_MASK)
-DROPS = Policy(removed_tables=Removed.DROP, allow=(Allowance(DestructiveKind.DROP_TABLE),))
-
-
-@pytest.fixture
-def runner() -> Faulty:
-    catalog = FakeUnityCatalog()
-    catalog.describes_keys = True
-    return Faulty(catalog)
-
-
-@pytest.fixture
-def engine(runner: Faulty, tmp_path: Path) -> Orchestrator:
-    backend = databricks_backend(runner, parallelism=1)
-    return engines.engine_over(backend, deployment_over(tmp_path), parallelism=1, with_histories=True)
-
-
-def is_now(monkeypatch: pytest.MonkeyPatch, at: datetime) -> None:
-    monkeypatch.setattr(context, "datetime", SimpleNamespace(now=lambda _zone: at))
-
-
-def lag(runner: Faulty, view: str, rows: Callable[[Sequence[Row]], Sequence[Row]] = lambda _: ()) -> None:
-    runner.changed[f"information_schema.{view}"] = rows
-
-
-def drifted(engine: Orchestrator, *models: Securable) -> dict[str, list[str]]:
-    report = report_drift(engine, models)
-    return {
-        resource.resource: [finding.kind.value for finding in resource.findings]
-        for resource in (*report.drifted, *report.deleted)
-    }
 
 
 def without_comments(rows: Sequence[Row]) -> Sequence[Row]:
@@ -159,14 +143,6 @@ def test_a_plan_drops_the_key_of_a_table_that_waits_for_its_rename_though_a_view
     assert runner.catalog.tables["dev.silver.sales"].state.primary_key is None
     runner.changed.clear()
     assert drifted(engine, after) == {}
-
-
-def allowing(engine: Orchestrator, *kinds: DestructiveKind) -> Orchestrator:
-    return under(Policy(allow=tuple(map(Allowance, kinds))), engine)
-
-
-def under(policy: Policy, engine: Orchestrator) -> Orchestrator:
-    return replace(engine, planner=TablePlanner(policy), validator=PlanValidator(policy))
 
 
 def test_a_table_that_a_model_renames_is_readable(runner: Faulty, engine: Orchestrator) -> None:
@@ -265,143 +241,6 @@ def test_what_another_principal_changed_shows_beside_a_view_that_lags(
     runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} ADD COLUMNS (theirs INT)")
     lag(runner, "tables")
     assert drifted(engine, KEYED) == {KEY: ["column_added"]}
-
-
-def test_a_run_that_was_not_verified_leaves_no_unmanaged_part(runner: Faulty, engine: Orchestrator) -> None:
-    """The next run sees the key of the table itself, and drops what its model no longer declares."""
-    sync_unverified(engine, KEYED)
-    lag(runner, "table_constraints")
-    engine.sync_tables([replace(KEYED, primary_key=None)])
-    runner.changed.clear()
-    assert runner.catalog.statements[-1] == f"ALTER TABLE {ADDRESS} DROP CONSTRAINT `pk`"
-    assert drifted(engine, replace(KEYED, primary_key=None)) == {}
-
-
-def refuse(_reader: UnityCatalogReader, _models: Sequence[Securable]) -> CatalogState:
-    raise StatementError("throttled", sql="", error_class="REQUEST_LIMIT_EXCEEDED")
-
-
-def let_hours_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    is_now(monkeypatch, context.utc_now() + timedelta(hours=2))
-
-
-def sync_unverified(engine: Orchestrator, *models: Securable) -> None:
-    """Sync, and get no answer to the second read."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(UnityCatalogReader, "snapshot_directly", refuse)
-        engine.sync_tables(models)
-
-
-def records_in(engine: Orchestrator) -> DeploymentState:
-    loaded = engine.deployment.peek()
-    assert loaded is not None
-    return loaded.state
-
-
-def statuses(engine: Orchestrator) -> dict[str, str]:
-    return {record.name.key: record.status.value for record in records_of(records_in(engine)).values()}
-
-
-def test_drift_of_a_table_that_was_not_verified_is_severe_an_hour_later(
-    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    granted = replace(KEYED, grants={"analysts": ("SELECT",)})
-    sync_unverified(engine, granted)
-    runner.catalog.by_hand(f"REVOKE SELECT ON TABLE {ADDRESS} FROM `analysts`")
-    report = report_drift(engine, [granted])
-    assert ([*report.findings()], report.unfinished) == ([], (KEY,))
-    let_hours_pass(monkeypatch)
-    report = report_drift(engine, [granted])
-    assert [finding.kind.value for _, finding in report.findings()] == ["grant"]
-    assert report.unfinished == ()
-    with pytest.raises(DriftRefusal, match="grant SELECT to analysts"):
-        engine.sync_tables([granted])
-    with open_run(engine, "sync") as run:
-        record_statuses(run, [granted])
-    assert statuses(engine)["dev.silver.orders"] == "drifted"
-
-
-DESCRIBED = replace(
-    KEYED,
-    columns=(*KEYED.columns, Column("unit", "string", comment="of sale")),
-    comment="Orders",
-    owner="one",
-    tags={"team": "one"},
-    table_properties={"delta.appendOnly": "true", "delta.columnMapping.mode": "name"},
-)
-TOLD_BY_ITSELF = {
-    f"ALTER TABLE {ADDRESS} RENAME COLUMN unit TO kind": "column_renamed",
-    f"ALTER TABLE {ADDRESS} ADD COLUMNS (note string)": "column_added",
-    f"ALTER TABLE {ADDRESS} DROP COLUMN unit": "column_dropped",
-    f"ALTER TABLE {ADDRESS} ALTER COLUMN unit FIRST": "column_order",
-    f"ALTER TABLE {ADDRESS} ALTER COLUMN unit COMMENT 'theirs'": "column_comment",
-    f"COMMENT ON TABLE {ADDRESS} IS 'theirs'": "table_comment",
-    f"ALTER TABLE {ADDRESS} SET TBLPROPERTIES ('delta.appendOnly' = 'false')": "property",
-    f"ALTER TABLE {ADDRESS} ADD CONSTRAINT theirs CHECK (id > 0)": "check",
-}
-
-
-@pytest.mark.parametrize("statement", TOLD_BY_ITSELF)
-def test_what_a_table_tells_of_itself_is_drift_though_its_run_did_not_read_it_again(
-    statement: str, runner: Faulty, engine: Orchestrator
-) -> None:
-    sync_unverified(engine, DESCRIBED)
-    runner.catalog.by_hand(statement)
-    report = report_drift(engine, [DESCRIBED])
-    kinds = [finding.kind.value for _, finding in report.findings()]
-    assert (kinds, report.unfinished) == ([TOLD_BY_ITSELF[statement]], (KEY,))
-    with open_run(engine, "sync") as run:
-        record_statuses(run, [DESCRIBED])
-    assert statuses(engine)[DESCRIBED.key] == "unknown"  # views may show something else late
-
-
-@pytest.mark.parametrize("is_described", [True, False])
-def test_a_key_of_a_table_that_its_run_did_not_read_again_is_no_drift_for_an_hour(
-    is_described: bool, runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Older runtimes describe no keys, and a view may show one late that the run has dropped."""
-    runner.catalog.describes_keys = is_described
-    engine.sync_tables([KEYED])
-    freeze(runner, engine, KEYED, "table_constraints", "key_column_usage")
-    without = replace(KEYED, primary_key=None)
-    sync_unverified(engine, without)
-    assert drifted(engine, without) == {}
-    runner.changed.clear()
-    runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} ADD CONSTRAINT theirs PRIMARY KEY (id)")
-    assert drifted(engine, without) == {}
-    let_hours_pass(monkeypatch)
-    assert drifted(engine, without) == {KEY: ["primary_key"]}
-
-
-def test_a_plan_is_refused_that_would_lose_a_renamed_column_of_a_table_that_was_not_read_again(
-    runner: Faulty, engine: Orchestrator
-) -> None:
-    sync_unverified(engine, DESCRIBED)
-    runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} RENAME COLUMN unit TO kind")
-    with pytest.raises(DriftRefusal, match="it was renamed to 'kind' outside the engine"):
-        engine.sync_tables([DESCRIBED])
-
-
-def test_a_table_that_was_not_verified_is_healthy_after_the_next_run(
-    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sync_unverified(engine, KEYED)
-    let_hours_pass(monkeypatch)
-    assert drifted(engine, KEYED) == {}
-    assert statuses(engine)["dev.silver.orders"] == "unknown"
-    engine.sync_tables([KEYED])
-    assert statuses(engine)["dev.silver.orders"] == "healthy"
-
-
-def test_a_view_that_was_not_verified_stays_in_doubt(
-    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No run has recorded yet in which words the platform shows its query."""
-    sync_unverified(engine, KEYED, VIEW)
-    let_hours_pass(monkeypatch)
-    runner.catalog.by_hand("CREATE OR REPLACE VIEW `dev`.`silver`.`recent` AS SELECT 1 AS id")
-    report = report_drift(engine, [KEYED, VIEW])
-    assert ([*report.findings()], report.unfinished) == ([], ("view.dev.silver.recent",))
 
 
 def statements_of_drift(runner: Faulty, engine: Orchestrator, *models: Table) -> list[str]:
@@ -558,9 +397,6 @@ def test_a_table_keeps_its_old_name_if_a_new_table_of_its_new_name_is_dropped_be
     assert "dev.silver.orders" in runner.catalog.tables
 
 
-HIDING_VIEWS = {"row filter": "row_filters", "mask": "column_masks"}
-
-
 @pytest.mark.parametrize("is_replaced", [True, False])
 @pytest.mark.parametrize("what", HIDING_VIEWS)
 def test_a_filter_or_mask_that_was_soon_changed_is_no_drift_when_its_view_shows_it(
@@ -581,46 +417,9 @@ def test_a_filter_or_mask_that_was_soon_changed_is_no_drift_when_its_view_shows_
     assert drifted(engine, after) == {}
 
 
-def showing_on(shown: list[Row]) -> Callable[[Sequence[Row]], Sequence[Row]]:
-    """Return what lets a view show earlier rows."""
-    return lambda _: shown
-
-
-def noting(shown: list[Row]) -> Callable[[Sequence[Row]], Sequence[Row]]:
-    """Return what lets a view show its rows, and keeps them in a list."""
-
-    def noted(rows: Sequence[Row]) -> Sequence[Row]:
-        shown[:] = rows
-        return rows
-
-    return noted
-
-
-def freeze(runner: Faulty, engine: Orchestrator, model: Table, *views: str) -> None:
-    """Let views show on what they show now of a model that was applied."""
-    shown: dict[str, list[Row]] = {view: [] for view in views}
-    for view in views:
-        lag(runner, view, noting(shown[view]))
-    drifted(engine, model)
-    for view in views:
-        lag(runner, view, showing_on(shown[view]))
-
-
-def hiding(what: str, function: str) -> Table:
-    (column,) = KEYED.columns
-    if what == "row filter":
-        return replace(KEYED, row_filter=RowFilter(f"dev.silver.{function}", ("id",)))
-    return replace(KEYED, columns=(replace(column, mask=ColumnMask(f"dev.silver.{function}")),))
-
-
-def free_to_unhide(runner: Faulty, engine: Orchestrator) -> Orchestrator:
-    """Return the engine with consent to drop filters and masks, over a catalog with two functions."""
-    for name in ("hidden", "other"):
-        runner.catalog.by_hand(f"CREATE FUNCTION dev.silver.{name}(id BIGINT) RETURNS BOOLEAN RETURN true")
-    return allowing(engine, *HIDING)
-
-
 MASKED = hiding("mask", "hidden")
+
+
 FILTERED_TOO = replace(MASKED, row_filter=RowFilter("dev.silver.other", ("id",)))
 
 
@@ -657,11 +456,6 @@ def shown_late(
     engine.sync_tables([before])
     freeze(runner, engine, before, HIDING_VIEWS[what])
     SYNCS[sync](engine, after)
-
-
-def hiding_now(runner: Faulty) -> tuple[RowFilter | None, ColumnMask | None]:
-    table = runner.catalog.tables["dev.silver.orders"].state
-    return table.row_filter, table.columns[0].mask
 
 
 @pytest.mark.parametrize("has_run_between", [False, True])
@@ -715,6 +509,8 @@ TAGGED_AND_GRANTED = orders(
     tags={"team": "one"},
     grants={"analysts": ("SELECT",)},
 )
+
+
 CHANGED_SINCE = {
     "another value": replace(TAGGED_AND_GRANTED, tags={"team": "two"}),
     "no tag": replace(TAGGED_AND_GRANTED, tags={}),
@@ -746,7 +542,11 @@ def test_a_model_that_goes_back_to_a_tag_or_grant_that_a_view_shows_late_is_appl
 
 
 TWO_TAGS = replace(KEYED, tags={"team": "one", "gone": "soon"}, owner="one")
+
+
 ONE_TAG = replace(TWO_TAGS, tags={"team": "one"})
+
+
 BESIDES_A_TAG = {
     "a new name": replace(ONE_TAG, table_name="sales", renamed_from=("orders",)),
     "a column with a tag": replace(
@@ -797,35 +597,6 @@ def test_a_filter_or_mask_of_a_dropped_table_is_no_drift_of_a_new_one(
     assert drifted(engine, KEYED) == {}
 
 
-def show_of_dropped_table(what: str, runner: Faulty, engine: Orchestrator) -> None:
-    """Let the view of filters or masks show that of a table which a person dropped and `state rm` forgot."""
-    before = hiding(what, "hidden")
-    engine.sync_tables([before])
-    freeze(runner, engine, before, HIDING_VIEWS[what])
-    runner.catalog.by_hand(f"DROP TABLE {ADDRESS}")
-    with open_run(engine, "state rm") as run:
-        run.recorder.save_edited(without_resources(run.recorder.state, [KEY]))
-
-
-OTHER = orders(name="other")
-SETS_BY_HAND = {
-    "row filter": "SET ROW FILTER dev.silver.hidden ON (id)",
-    "mask": "ALTER COLUMN id SET MASK dev.silver.hidden",
-}
-
-
-def free_to_drop(runner: Faulty, engine: Orchestrator) -> Orchestrator:
-    policy = replace(DROPS, allow=(*DROPS.allow, *map(Allowance, HIDING)))
-    counter = databricks_backend(runner, parallelism=1).row_counter
-    return replace(under(policy, free_to_unhide(runner, engine)), row_counter=counter)
-
-
-def replace_by_hand(runner: Faulty) -> None:
-    runner.catalog.by_hand(f"DROP TABLE {ADDRESS}")
-    runner.catalog.by_hand(f"CREATE TABLE {ADDRESS} (`id` bigint NOT NULL) USING DELTA COMMENT 'Orders'")
-    runner.catalog.by_hand(f"ALTER TABLE {ADDRESS} ADD CONSTRAINT pk PRIMARY KEY (id)")
-
-
 @pytest.mark.parametrize("is_settled", [True, False])
 @pytest.mark.parametrize("late", ["row filter", "mask", "tag", "second read"])
 def test_a_table_that_replaced_one_which_a_view_showed_late_is_kept(
@@ -853,19 +624,6 @@ def test_a_table_that_replaced_one_which_a_view_showed_late_is_kept(
     assert "dev.silver.orders" in runner.catalog.tables
 
 
-def test_a_sync_does_not_take_a_table_that_replaced_an_unverified_one_for_the_recorded_one(
-    runner: Faulty, engine: Orchestrator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine = free_to_drop(runner, engine)
-    sync_unverified(engine, KEYED, OTHER)
-    replace_by_hand(runner)
-    let_hours_pass(monkeypatch)
-    engine.sync_tables([KEYED, OTHER])
-    assert drifted(engine, KEYED, OTHER) == {KEY: ["table_replaced"]}
-    engine.sync_tables([OTHER])
-    assert "dev.silver.orders" in runner.catalog.tables
-
-
 @pytest.mark.parametrize("what", HIDING_VIEWS)
 def test_a_table_whose_id_a_filter_or_mask_hides_is_kept(
     what: str, runner: Faulty, engine: Orchestrator
@@ -878,15 +636,6 @@ def test_a_table_whose_id_a_filter_or_mask_hides_is_kept(
     assert "dev.silver.orders" in runner.catalog.tables
 
 
-def test_an_unverified_table_that_no_model_declares_any_more_is_dropped(
-    runner: Faulty, engine: Orchestrator
-) -> None:
-    engine = free_to_drop(runner, engine)
-    sync_unverified(engine, KEYED, OTHER)
-    engine.sync_tables([OTHER])
-    assert "dev.silver.orders" not in runner.catalog.tables
-
-
 @pytest.mark.parametrize("part", ["ADD CONSTRAINT positive CHECK (id > 0)", "CLUSTER BY (id)"])
 def test_what_a_person_adds_to_a_new_table_before_its_second_read_is_of_others(
     part: str, runner: Faulty, engine: Orchestrator
@@ -897,30 +646,6 @@ def test_what_a_person_adds_to_a_new_table_before_its_second_read_is_of_others(
         engine.sync_tables([KEYED])
     assert statuses(engine)["dev.silver.orders"] == "healthy"
     assert len(drifted(engine, KEYED)) == 1
-
-
-@contextmanager
-def after_each(start: str, act: Callable[[], object], runner: Faulty) -> Iterator[None]:
-    """Let something happen after each statement of the engine that starts so."""
-    send = runner.catalog.run
-
-    def sent(statement: str) -> Sequence[Row]:
-        answer = send(statement)
-        if statement.startswith(start):
-            act()
-        return answer
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner.catalog, "run", sent)
-        yield
-
-
-def be_killed_after(statement: str, runner: Faulty, engine: Orchestrator, model: Table) -> None:
-    def kill() -> None:
-        raise Kill
-
-    with after_each(statement, kill, runner), pytest.raises(Kill):
-        engine.sync_tables([model])
 
 
 @pytest.mark.parametrize("is_recent", [False, True], ids=["hours ago", "just now"])
