@@ -1,4 +1,4 @@
-"""`undo` of a run that ended in the middle of a conversion."""
+"""`undo`, `drift` and the next run after one that ended in the middle of a conversion."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from delta_engine.backends.sql_runner import Row
 from delta_engine.cli.terminal import ExitCode
 from delta_engine.errors import StatementError
+from delta_engine.state.states import TableState
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.projects.catalog_project import CatalogProject
 
@@ -28,13 +29,7 @@ def project(catalog_project: CatalogProject) -> CatalogProject:
 def test_a_conversion_that_ended_in_the_middle_is_taken_back(
     project: CatalogProject, monkeypatch: pytest.MonkeyPatch, beginning: str
 ) -> None:
-    project.declare(f"name: orders, columns: [{ID}, {{name: note, type: string}}], {MAPPED}")
-    project.sync()
-    before = project.catalog.tables[KEY].state
-    project.declare(f"name: orders, columns: [{ID}, {{name: note, type: int, using: cast(note AS int)}}]")
-    with monkeypatch.context() as patched:
-        patched.setattr(FakeUnityCatalog, "run", failing_at(beginning, FakeUnityCatalog.run))
-        assert project.run("sync --yes --allow backfill_column").code == ExitCode.PARTIAL
+    before = fail_to_convert(project, monkeypatch, beginning)
     assert any(
         column.name.startswith("delta_engine_old") for column in project.catalog.tables[KEY].state.columns
     )
@@ -49,12 +44,7 @@ def test_what_others_change_beside_an_unfinished_conversion_is_the_only_drift(
     project: CatalogProject, monkeypatch: pytest.MonkeyPatch, beginning: str
 ) -> None:
     """The history shows that the engine renamed the former column, which is not drift."""
-    project.declare(f"name: orders, columns: [{ID}, {{name: note, type: string}}], {MAPPED}")
-    project.sync()
-    project.declare(f"name: orders, columns: [{ID}, {{name: note, type: int, using: cast(note AS int)}}]")
-    with monkeypatch.context() as patched:
-        patched.setattr(FakeUnityCatalog, "run", failing_at(beginning, FakeUnityCatalog.run))
-        assert project.run("sync --yes --allow backfill_column").code == ExitCode.PARTIAL
+    fail_to_convert(project, monkeypatch, beginning)
     project.catalog.by_hand("ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `id` COMMENT 'theirs'")
     report = json.loads(project.run("drift --json").stdout)
     assert [finding["field"] for finding in report["drifted"][0]["findings"]] == ["column id comment"]
@@ -62,6 +52,18 @@ def test_what_others_change_beside_an_unfinished_conversion_is_the_only_drift(
     assert done.code == 0, done.stderr
     columns = project.catalog.tables[KEY].state.columns
     assert [(column.name, column.comment) for column in columns] == [("id", ""), ("note", "")]
+
+
+def fail_to_convert(project: CatalogProject, monkeypatch: pytest.MonkeyPatch, beginning: str) -> TableState:
+    """Let a run fail that converts a column, at a statement; return the table before it."""
+    project.declare(f"name: orders, columns: [{ID}, {{name: note, type: string}}], {MAPPED}")
+    project.sync()
+    before = project.catalog.tables[KEY].state
+    project.declare(f"name: orders, columns: [{ID}, {{name: note, type: int, using: cast(note AS int)}}]")
+    with monkeypatch.context() as patched:
+        patched.setattr(FakeUnityCatalog, "run", failing_at(beginning, FakeUnityCatalog.run))
+        assert project.run("sync --yes --allow backfill_column").code == ExitCode.PARTIAL
+    return before
 
 
 def failing_at(beginning: str, run: Callable[[FakeUnityCatalog, str], Sequence[Row]]) -> Any:
