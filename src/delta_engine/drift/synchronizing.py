@@ -377,25 +377,42 @@ def with_accepted_drift(
 
 
 def attempted_by(
-    plan: TablePlan, models: Iterable[Securable], records: Mapping[str, AnyRecord]
+    plan: TablePlan,
+    models: Iterable[Securable],
+    records: Mapping[str, AnyRecord],
+    baselines: Iterable[Securable] = (),
 ) -> Mapping[str, tuple[Kept[Any], ...]]:
     """Return the models that a run applies, by resource key.
 
-    It applies recorded tables under new column names, too, and views first with the queries that stand in between.
+    It applies recorded tables under new column names, too, and views first with the queries that stand in between. An
+    undo also brings back unmanaged parts.
+
+    Args:
+        baselines: as in `Undo`; none for other runs.
     """
-    by_key = by_resource(models)
+    by_key, whole = by_resource(models), by_resource(baselines)
     changes = {
         resource_key(change.name): change
         for change in plan.changes
         if isinstance(change, Align) or (isinstance(change, Create) and not change.name.is_container)
     }
     return {
-        key: tuple(_attempts(by_key[key], changes[key], records.get(key)))
+        key: tuple(
+            _attempts(by_key[key], changes[key], _former_record(changes[key], records), whole.get(key))
+        )
         for key in sorted(changes.keys() & by_key.keys())
     }
 
 
-def _attempts(model: Securable, change: SecurableChange, earlier: AnyRecord | None) -> Iterator[Kept[Any]]:
+def _former_record(change: SecurableChange, records: Mapping[str, AnyRecord]) -> AnyRecord | None:
+    """Return the record from before a run, possibly under a former name."""
+    former = aspects.former_name(change) if isinstance(change, Align) else None
+    return records.get(resource_key(former or change.name))
+
+
+def _attempts(
+    model: Securable, change: SecurableChange, earlier: AnyRecord | None, baseline: Securable | None
+) -> Iterator[Kept[Any]]:
     if isinstance(model, View) and isinstance(change, Align):
         between = (setting.query for setting in change.order.settings if setting.query)
         yield from (keep(replace(model, query=query)) for query in between)
@@ -403,8 +420,21 @@ def _attempts(model: Securable, change: SecurableChange, earlier: AnyRecord | No
         yield keep(model)
         return
     align = change if isinstance(change, AlignTable) else None
-    yield keep_attempt(_intended(model, align))
+    intended = _intended(model, align)
+    if isinstance(baseline, Table) and baseline != model and is_of_table(earlier):
+        yield keep_attempt(_with_parts_of_others(intended, baseline, earlier))
+    yield keep_attempt(intended)
     yield from _renamed(align, earlier)
+
+
+def _with_parts_of_others(model: Table, baseline: Table, earlier: Recorded[Table]) -> Table:
+    """Return a model with the unmanaged parts that an undo brings back in place of what is recorded of them.
+
+    Other unmanaged parts were not the engine's, and do not become its own by an attempt.
+    """
+    before = state_of(baseline)
+    taken_over = aspects.differences(Comparison.of(model, before, Recorded.of(earlier.declared)))
+    return aspects.accept(model, before, taken_over)
 
 
 def _intended(model: Table, align: AlignTable | None) -> Table:

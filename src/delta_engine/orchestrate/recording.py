@@ -75,7 +75,10 @@ class Recording:
         on_outcome: OnOutcome,
     ) -> None:
         plan = planned.plan
-        self.attempted = attempted_by(plan, planned.models, recorder.resources)
+        undo = planned.intent.undo
+        self.attempted = attempted_by(
+            plan, planned.models, recorder.resources, undo.baselines if undo else ()
+        )
         self.changes = changes
         self._records = AppliedRecords(recorder, planned)
         self._recorder = recorder

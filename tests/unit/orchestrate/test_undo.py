@@ -847,6 +847,62 @@ def test_a_part_from_before_the_engine_is_no_drift_after_the_undo_of_its_change(
     assert project.drift() == {}
 
 
+@pytest.mark.parametrize("dropped", ["", ", {name: note, type: string}"], ids=["statements", "RESTORE"])
+@pytest.mark.parametrize(
+    ("ours", "statement", "kind"),
+    [
+        ("comment: ours", "COMMENT ON TABLE {t} IS 'mine'", "table_comment"),
+        ("cluster_by: [id]", "ALTER TABLE {t} CLUSTER BY (`day`, `id`)", "clustering"),
+        (
+            "{name: day, type: date, comment: ours}",
+            "ALTER TABLE {t} ALTER COLUMN `day` COMMENT 'mine'",
+            "column_comment",
+        ),
+    ],
+)
+def test_a_part_from_before_the_engine_that_a_killed_undo_gave_back_is_no_drift(
+    project: CatalogProject, ours: str, statement: str, kind: str, dropped: str
+) -> None:
+    project.by_hand(
+        "CREATE TABLE `dev`.`silver`.`orders` (`id` INT NOT NULL, `day` DATE COMMENT 'theirs') USING DELTA "
+        "COMMENT 'theirs' CLUSTER BY (`day`)"
+    )
+    day = "{name: day, type: date}"
+    project.declare(f"name: orders, columns: [{ID}, {day}{dropped}]")
+    project.sync()
+    column, part = (ours, "") if kind == "column_comment" else (day, f", {ours}")
+    project.declare(f"name: orders, columns: [{ID}, {column}]{part}")
+    project.sync("--allow drop_column")
+    gives_back = {
+        "table_comment": "COMMENT ON TABLE",
+        "clustering": "ALTER TABLE `dev`.`silver`.`orders` CLUSTER BY",
+        "column_comment": "ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN",
+    }[kind]
+    project.kill("undo --yes", "RESTORE" if dropped else gives_back, is_done=True)
+    assert project.drift() == {}
+    project.by_hand(statement.format(t="`dev`.`silver`.`orders`"))
+    assert [found for found, _ in project.drift()[f"table.{KEY}"]] == [kind]
+
+
+def test_a_comment_from_before_the_engine_that_a_killed_undo_gave_back_under_former_names_is_no_drift(
+    project: CatalogProject,
+) -> None:
+    project.by_hand(
+        "CREATE TABLE `dev`.`silver`.`orders` (`id` INT NOT NULL, `day` DATE COMMENT 'theirs') USING DELTA "
+        "COMMENT 'theirs' TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    mapped = "properties: {delta.columnMapping.mode: name}"
+    project.declare(f"name: orders, columns: [{ID}, {{name: day, type: date}}], {mapped}")
+    project.sync()
+    date = "{name: date, type: date, comment: ours, renamed_from: day}"
+    project.declare(f"name: sales, renamed_from: orders, comment: ours, columns: [{ID}, {date}], {mapped}")
+    project.sync()
+    project.kill("undo --yes", "COMMENT ON TABLE `dev`.`silver`.`orders`", is_done=True)
+    table = project.catalog.tables[KEY].state
+    assert (table.table_comment, [column.comment for column in table.columns]) == ("theirs", ["", "theirs"])
+    assert project.drift() == {}
+
+
 def test_an_unmanaged_part_that_others_removed_does_not_come_back(project: CatalogProject) -> None:
     project.by_hand("CREATE TABLE `dev`.`silver`.`orders` (`id` INT NOT NULL) USING DELTA COMMENT 'theirs'")
     project.declare(f"name: orders, columns: [{ID}]")
