@@ -526,5 +526,32 @@ FOUND: Final[Mapping[str, Scenario]] = {
             Part("jo", (ByHand("a", "not required"), Wait(60.0), ByHand("b", "rename y"))),
         ),
     ),
+    "a table that a killed run renamed is forgotten under its new name alone": Scenario(
+        seed=1760060181,
+        stickiness=0.95,
+        handling=DriftHandling.REFUSE,
+        parts=(
+            Part(
+                "ann",
+                (
+                    Command(
+                        Verb.SYNC,
+                        (Edit("a", "name", "2"), Edit("a", "mask", None)),
+                        has_consent=True,
+                        faults=(Fault(15, FaultKind.KILLED_BEFORE),),
+                    ),
+                ),
+            ),
+            Part(
+                "ben",
+                (
+                    Command(Verb.SYNC, has_consent=True, faults=(Fault(5, FaultKind.CONFLICT),)),
+                    Command(Verb.FORGET, has_consent=True),
+                    Command(Verb.DRIFT, has_consent=True),
+                ),
+            ),
+            Part("cy", (Command(Verb.SYNC, (Edit("a", "mask", "hide"),)),)),
+        ),
+    ),
 }
 """The scenarios by what they found: faults of the engine, or of what the judge and the finale expect."""

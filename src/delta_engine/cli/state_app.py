@@ -153,7 +153,7 @@ def rm(
 ) -> None:
     """Forget recorded resources. Tables do not change. The next sync records declared resources again.
 
-    Both records of a table or view that an unfinished undo was renaming are forgotten together.
+    Both records of a table or view that an unfinished run was renaming are forgotten together.
     """
     from delta_engine.cli.state_commands import remove_resources
 

@@ -435,27 +435,28 @@ ONLY_RENAMABLE: Final = "Only tables and views are recorded under other names."
 def without_resources(state: DeploymentState, keys: Collection[str]) -> DeploymentState:
     """Return the document without some resources, which are then unknown to the engine.
 
-    A table or view that an unfinished undo was renaming has two records, which go together. Without the attempt, the
-    next run would believe the applied record, and create it again under that name.
+    A table or view that an unfinished run was renaming has two records, which go together. Without the attempt, what
+    the run did would count as drift, and after an undo the next run would create it again under its applied name.
     """
     gone = {*keys}
     for record in state.resources.values():
-        applied = _renamed_by_undo(record, state.resources)
+        applied = _half_renamed(record, state.resources)
         if applied is not None and not gone.isdisjoint((record.key, applied)):
             gone |= {record.key, applied}
     return state.with_resources({key: record for key, record in state.resources.items() if key not in gone})
 
 
-def _renamed_by_undo(record: AnyRecord, records: Mapping[str, AnyRecord]) -> str | None:
-    """Return the key of the applied record of what an unfinished undo was renaming to the name of a record."""
+def _half_renamed(record: AnyRecord, records: Mapping[str, AnyRecord]) -> str | None:
+    """Return the key of the applied record of what an unfinished run was renaming to the name of a record."""
     change, former = record.change, record.former_key
-    if not record.is_begun_change or change is None or change.undoes is None or former is None:
+    if not record.is_begun_change or change is None or former is None:
         return None
     applied = records.get(former)
     if applied is None or applied.applied is None:
         return None
     is_ended = applied.deployed_at is None or applied.deployed_at > change.at  # by a later apply
-    return applied.key if applied.run == change.undoes or not is_ended else None
+    is_of_undone_run = change.undoes is not None and applied.run == change.undoes
+    return applied.key if is_of_undone_run or not is_ended else None
 
 
 def with_new_name(state: DeploymentState, old: SecurableName, new: SecurableName) -> DeploymentState:

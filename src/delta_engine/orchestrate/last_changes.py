@@ -75,10 +75,12 @@ def _former_name(align: Align[Any], records: Mapping[str, AnyRecord]) -> Iterato
     """Yield the key of a table or view that the run, or one that did not finish, renames, and its name of before."""
     key, former = resource_key(align.name), former_name(align)
     record = records.get(key)
-    begun = record.change if record is not None and record.is_half_done else None
-    name = str(former) if former is not None else begun.former if begun is not None else None
-    if name is not None:
-        yield key, name
+    if former is not None:
+        yield key, str(former)
+    elif record is not None and record.is_half_done and record.former_key not in records:
+        begun = record.change
+        if begun is not None and begun.former is not None:
+            yield key, begun.former
 
 
 def _unfinished(table: QualifiedName, records: Mapping[str, AnyRecord]) -> LastChange | None:

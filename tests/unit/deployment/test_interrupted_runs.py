@@ -12,15 +12,16 @@ from delta_engine.deployment.errors import NewerStateError, StoreError
 from delta_engine.deployment.journal import left_journals
 from delta_engine.deployment.stores.files import FileJournals
 from delta_engine.deployment.stores.memory import MemoryFiles, MemoryStateStore, memory_journals
+from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.outcomes import AnyOutcome
-from delta_engine.models import Table
+from delta_engine.models import Column, ForeignKey, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
-from tests.builders.deployment import deployment_over
+from tests.builders.deployment import deployment_over, recorded_table
 from tests.builders.models import orders
 from tests.fakes.applying import created
 from tests.fakes.platform import FakePlatform, comments, engine_over, recorded, statuses, sync
@@ -107,6 +108,46 @@ def test_a_journal_of_a_newer_format_is_refused(platform: FakePlatform, deployme
         sync(platform, deployment, *CHANGED)
     assert recorded(deployment) == before
     assert [*deployment.journals.read()] == [run_id]
+
+
+def test_the_record_of_a_table_that_a_killed_run_renamed_moves_with_it(
+    platform: FakePlatform, deployment: Deployment
+) -> None:
+    """Its foreign keys, and those to it, follow, as in the run itself."""
+    key = ForeignKey(["id"], "order", ["id"], "up")
+    columns = [Column("id", "bigint", is_nullable=False)]
+    former = orders(*columns, name="order", primary_key=["id"])
+    lines = orders(name="lines", foreign_keys=[key])
+    sync(platform, deployment, former, lines)
+    renamed = orders(*columns, primary_key=["id"], comment="second", renamed_from="order")
+    interrupted_sync(platform, deployment, renamed, lines, after=1)
+    state = deployment.peek_replayed()
+    assert state is not None
+    assert sorted(key for key in state.resources if key.startswith("table.")) == [
+        "table.dev.silver.lines",
+        "table.dev.silver.orders",
+    ]
+    referring = recorded_table(state, "table.dev.silver.lines").declared
+    assert referring is not None
+    assert [str(key.references) for key in referring.foreign_keys] == ["dev.silver.orders"]
+
+
+def test_the_record_of_another_table_that_has_a_former_name_by_now_stays(
+    platform: FakePlatform, deployment: Deployment
+) -> None:
+    sync(platform, deployment, orders(name="order", comment="first"))
+    platform.failing = "orders"
+    with pytest.raises(ApplyFailedError):
+        sync(platform, deployment, orders(comment="second", renamed_from="order"))
+    models = orders(comment="second"), orders(name="order", comment="another")
+    with pytest.raises(ApplyFailedError):
+        sync(platform, deployment, *models)
+    assert statuses(deployment) == {"orders": "failed", "order": "healthy"}
+    platform.failing = None
+    interrupted_sync(platform, deployment, *models, after=1)
+    state = deployment.peek_replayed()
+    assert state is not None
+    assert {"table.dev.silver.orders", "table.dev.silver.order"} < state.resources.keys()
 
 
 def test_unfinished_work_is_no_drift_to_a_state_sync(platform: FakePlatform, deployment: Deployment) -> None:

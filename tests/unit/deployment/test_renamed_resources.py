@@ -134,8 +134,11 @@ def renamed_by_a_run(change: LastChange) -> DeploymentState:
 
 
 @pytest.mark.parametrize("key", [resource_key(ORDERS), resource_key(SALES)])
-def test_the_records_of_what_an_undo_was_renaming_are_forgotten_together(key: str) -> None:
-    state = renamed_by_a_run(RENAMED_BACK)
+@pytest.mark.parametrize("undoes", ["rename", None], ids=["undo", "sync"])
+def test_the_records_of_what_an_unfinished_run_was_renaming_are_forgotten_together(
+    key: str, undoes: str | None
+) -> None:
+    state = renamed_by_a_run(msgspec.structs.replace(RENAMED_BACK, undoes=undoes))
     assert len(state.resources) == 3
     assert [*without_resources(state, [key]).resources] == [ITEMS_KEY]
     assert [*without_resources(state, [ITEMS_KEY]).resources] == [resource_key(SALES), resource_key(ORDERS)]
@@ -144,7 +147,7 @@ def test_the_records_of_what_an_undo_was_renaming_are_forgotten_together(key: st
 @pytest.mark.parametrize(
     "change",
     [
-        msgspec.structs.replace(RENAMED_BACK, undoes=None),
+        msgspec.structs.replace(RENAMED_BACK, undoes=None, at=NOON - timedelta(seconds=1)),
         msgspec.structs.replace(RENAMED_BACK, undoes="another run", at=NOON - timedelta(seconds=1)),
         msgspec.structs.replace(RENAMED_BACK, former=None),
         msgspec.structs.replace(RENAMED_BACK, former="dev.silver.gone"),
