@@ -228,3 +228,8 @@ def matches_glob(text: str, glob: str) -> bool:
     """
     text, glob = text.lower(), glob.lower()
     return text == glob or fnmatchcase(text, glob)
+
+
+def as_whole(policy: Policy) -> Policy:
+    """Return the policy for everything that a table has of its model, also what others may add."""
+    return replace(as_applied(policy), tags=Ownership.FULL, grants=Ownership.FULL)

@@ -6,13 +6,13 @@ named. The first apply records the existing ones. Removing them is not drift, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
-from delta_engine.actions.policy import AS_APPLIED, NO_POLICY
+from delta_engine.actions.policy import AS_APPLIED, NO_POLICY, Policy
 from delta_engine.aspects.check_constraints import CheckDrop
 from delta_engine.aspects.clustering import ChangeClustering
 from delta_engine.aspects.column_masks import DropColumnMask
@@ -23,7 +23,7 @@ from delta_engine.aspects.primary_key import PrimaryKeyDrop
 from delta_engine.aspects.renames import pending_renames
 from delta_engine.aspects.row_filters import DropRowFilter
 from delta_engine.drift.renames import has_path
-from delta_engine.models import CheckConstraint, Column, ForeignKey, Table
+from delta_engine.models import CheckConstraint, Column, ForeignKey, Securable, Table
 from delta_engine.models.nested_types import (
     FieldPair,
     Path,
@@ -34,7 +34,7 @@ from delta_engine.models.nested_types import (
 )
 from delta_engine.models.types import StructField
 from delta_engine.ownership.recorded import Recorded
-from delta_engine.state.states import TableState, state_of
+from delta_engine.state.states import SecurableState, TableState, state_of
 
 Subject: TypeAlias = tuple[DriftKind, str]
 """What a difference is about: its kind, and the part."""
@@ -46,6 +46,13 @@ def subject_of(difference: aspects.Difference) -> Subject:
     """Return the subject of a difference. A table has one primary key, whatever its name."""
     is_key = difference.kind is DriftKind.PRIMARY_KEY
     return difference.kind, "" if is_key else difference.change.subject
+
+
+def differences_from(
+    model: Securable, observed: SecurableState, policy: Policy, record: Recorded[Securable] | None = None
+) -> Iterable[aspects.Difference]:
+    """Return how a securable differs from a model by a policy; a record tells what is the engine's."""
+    return aspects.differences(Comparison.of(model, observed, record, policy))
 
 
 def unmanaged_parts(

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeVar
 
-from delta_engine import aspects
 from delta_engine.actions.drift_policy import DriftKind
 from delta_engine.actions.policy import ColumnOrder, Ownership, Policy, as_applied
 from delta_engine.aspects import Difference
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.columns import ColumnAdd, ColumnDrop, FieldAdd, FieldDrop
-from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.delta_properties import comparable, is_feature_key, is_set_by_platform
-from delta_engine.aspects.protection import is_protected
 from delta_engine.aspects.renames import Renames, named_renames, pending_renames
 from delta_engine.deployment.resources import shared_order
 from delta_engine.drift.baselines import (
     Subject,
+    differences_from,
     subject_of,
     unmanaged_parts,
     with_former_columns,
@@ -31,6 +29,7 @@ from delta_engine.drift.drifted_resources import (
     ComparedResource,
     UnmanagedPart,
 )
+from delta_engine.drift.lateness import NOT_TOLD_BY_ITSELF, is_recent, late_parts
 from delta_engine.models import (
     Column,
     Part,
@@ -38,7 +37,6 @@ from delta_engine.models import (
     Securable,
     SecurableName,
     Table,
-    ViewName,
     former_names,
     resource_key,
 )
@@ -48,7 +46,6 @@ from delta_engine.ownership.recorded import (
     AcceptedDrift,
     AnyRecord,
     Recorded,
-    RecordedDifference,
     Status,
 )
 from delta_engine.sql.readable_types import readable_data_type
@@ -57,8 +54,6 @@ from delta_engine.state.states import (
     SecurableState,
     TableState,
     former_name_of,
-    state_of,
-    with_described_protection,
 )
 from delta_engine.state.view_states import ViewState
 from delta_engine.telemetry.garbage import no_garbage_collection
@@ -182,7 +177,7 @@ def drift_of(resource: ComparedResource) -> tuple[Difference, ...]:
     Of a table that its run did not read again, that is what every table tells of itself: views may show all else late.
     """
     everything = (*_renamed(resource), *unexplained(resource), *_reordered(resource))
-    late = _late_changes(resource, resource.observed)
+    late = late_parts(resource, resource.observed)
     doubted = NOT_TOLD_BY_ITSELF if is_unread(resource) else ()
     return tuple(
         difference
@@ -191,171 +186,8 @@ def drift_of(resource: ComparedResource) -> tuple[Difference, ...]:
     )
 
 
-def as_whole(policy: Policy) -> Policy:
-    """Return the policy for everything that a table has of its model, also what others may add."""
-    return replace(as_applied(policy), tags=Ownership.FULL, grants=Ownership.FULL)
-
-
-def late_changes(lag: Iterable[RecordedDifference]) -> set[Change]:
-    """Return late parts of a record as comparisons show them."""
-    return {Change(part.field, observed=part.actual, desired=part.expected) for part in lag}
-
-
-def _late_changes(resource: ComparedResource, present: SecurableState) -> set[Change]:
-    """Return the late parts of a record, without what a table tells of itself."""
-    late = late_changes(resource.lag)
-    if not late or not isinstance(present, TableState):
-        return late
-    return late - described_changes(_renamer(resource)(resource.baseline), present, resource.policy)
-
-
-def described_changes(model: Table, present: TableState, policy: Policy) -> set[Change]:
-    """Return the row filter and masks that a table's description names and its model does not declare so.
-
-    No view shows them late. A description that names none proves nothing: those of older runtimes never do.
-    """
-    if not present.described:
-        return set()
-    return {
-        difference.change
-        for difference in _differences(model, with_described_protection(present), as_whole(policy))
-        if difference.kind in HIDING and difference.change.observed is not None
-    }
-
-
-def shown_late(resource: ComparedResource, present: SecurableState) -> tuple[Difference, ...]:
-    """Return what a securable shows and the record expects to be late, tags and grants that others may add included."""
-    if not resource.lag:
-        return ()
-    late, applied = _late_changes(resource, present), _renamer(resource)(resource.baseline)
-    differences = _differences(applied, present, as_whole(resource.policy))
-    return tuple(difference for difference in differences if difference.change in late)
-
-
-def with_applied_parts(
-    snapshot: CatalogState,
-    models: Iterable[Securable],
-    resources: Mapping[str, ComparedResource],
-    policy: Policy,
-) -> CatalogState:
-    """Return a snapshot in which tables have what was applied where views show a model's value, which may be late.
-
-    A plan that took a late value for the present one would not bring a model back to it. For filters and masks that a
-    run removed, see `with_proven_protection`.
-    """
-    by_key = {resource.model_key: resource for resource in resources.values() if resource.lag}
-    tables = {}
-    for model in models if by_key else ():
-        resource = by_key.get(resource_key(model.qualified_name))
-        present = snapshot.tables.get(model.qualified_name.key)
-        if resource is None or present is None or not isinstance(model, Table):
-            continue
-        missing = {difference.change.subject for difference in _differences(model, present, as_whole(policy))}
-        late = [
-            difference
-            for difference in shown_late(resource, present)
-            if difference.kind in TOLD_BY_VIEWS_ALONE and difference.change.subject not in missing
-        ]
-        applied = state_of(_renamer(resource)(resource.baseline))
-        tables[model.key] = aspects.accept(present, applied, late)
-    return replace(snapshot, tables={**snapshot.tables, **tables}) if tables else snapshot
-
-
-_LONGEST_LAG: Final = timedelta(hours=1)
-
-_TOLD_BY_ITSELF: Final = frozenset(
-    {
-        DriftKind.PRIMARY_KEY,
-        DriftKind.FOREIGN_KEY,
-        DriftKind.TABLE_COMMENT,
-        DriftKind.ROW_FILTER,
-        DriftKind.COLUMN_MASK,
-        DriftKind.VIEW_QUERY,
-        DriftKind.VIEW_MODE,
-        DriftKind.VIEW_COMMENT,
-        DriftKind.VIEW_COLUMN_COMMENT,
-    }
-)
-"""What a snapshot takes from views of `information_schema`, and a table or view tells of itself as well."""
-
-HIDING: Final = (DriftKind.ROW_FILTER, DriftKind.COLUMN_MASK)
-"""What a table tells of itself as soon as it is set, before its view shows it."""
-
-TOLD_BY_VIEWS_ALONE: Final = frozenset(
-    {
-        DriftKind.TABLE_TAG,
-        DriftKind.COLUMN_TAG,
-        DriftKind.GRANT,
-        DriftKind.GRANT_ADDED,
-        DriftKind.ROW_FILTER,
-        DriftKind.COLUMN_MASK,
-    }
-)
-"""What may be shown late, even if a table is read directly: a description does not tell that a mask was removed."""
-
-NOT_TOLD_BY_ITSELF: Final = TOLD_BY_VIEWS_ALONE | {
-    DriftKind.OWNER,
-    DriftKind.PRIMARY_KEY,
-    DriftKind.FOREIGN_KEY,
-}
-"""What may be shown late of a table that a run did not read again. Older runtimes describe no keys."""
-
-
-def may_be_late(resource: ComparedResource, now: datetime) -> bool:
-    """Whether a table or view may be as it was applied, and the catalog only shows that late.
-
-    What a view shows may also look like what an unfinished run was to do, and did not.
-    """
-    if not is_recent(resource.record, now):
-        return False
-    if not resource.observed.exists:
-        return isinstance(resource.name, QualifiedName | ViewName)
-    late = _late_changes(resource, resource.observed)
-    return _is_unasked(resource) or any(
-        difference.kind in _TOLD_BY_ITSELF and difference.change not in late
-        for difference in resource.changes
-    )
-
-
-def _is_unasked(resource: ComparedResource) -> bool:
-    """Whether a table was only listed, and views may show late which row filter or masks a run left it."""
-    present = resource.observed
-    if not isinstance(present, TableState) or present.described is not None:
-        return False
-    if not resource.lag and not resource.attempted:
-        return False
-    sides: tuple[Any, ...] = (present, resource.baseline, *resource.attempted)
-    return any(map(is_protected, sides))
-
-
-def is_recent(record: AnyRecord, now: datetime) -> bool:
-    """Whether a resource was created, or changed by a run, so lately that the catalog may not show it yet."""
-    if record.created_at is not None and may_lag(record.created_at, now):
-        return True
-    change = record.change
-    return change is not None and may_lag(max(change.at, record.deployed_at or change.at), now)
-
-
-def is_creation_begun_recently(record: AnyRecord | None, now: datetime) -> bool:
-    """Whether a run had just begun to create a resource and did not finish.
-
-    The views may show what was on a dropped resource of its name.
-    """
-    return record is not None and record.is_begun_creation and is_recent(record, now)
-
-
-def may_lag(changed_at: datetime, now: datetime) -> bool:
-    """Whether views of the catalog may not show yet what was changed at a time."""
-    return now - changed_at < _LONGEST_LAG
-
-
 def _with_changes(resource: SomeCompared) -> SomeCompared:
     return replace(resource, changes=_changes(resource) if resource.observed.exists else ())
-
-
-def _renamer(resource: ComparedResource) -> Callable[[Any], Any]:
-    """Return what gives a recorded model the present names of columns and fields."""
-    return resource.renames.applied_to if resource.renames else lambda model: model
 
 
 def _as_recorded(policy: Policy, full_ownership: Sequence[str] | None) -> Policy:
@@ -371,11 +203,11 @@ def _as_recorded(policy: Policy, full_ownership: Sequence[str] | None) -> Policy
 
 def _changes(resource: ComparedResource) -> tuple[Difference, ...]:
     """Return the changes since the baseline. Removing an unmanaged part is not a change."""
-    renamed, side = _renamer(resource), (resource.observed, resource.policy)
-    changes = tuple(_differences(renamed(resource.baseline), *side))
+    renamed, side = resource.renamed, (resource.observed, resource.policy)
+    changes = tuple(differences_from(renamed(resource.baseline), *side))
     if not changes or resource.record.whole is None:
         return changes
-    subjects = {*map(subject_of, _differences(renamed(resource.declared), *side))}
+    subjects = {*map(subject_of, differences_from(renamed(resource.declared), *side))}
     return tuple(change for change in changes if subject_of(change) in subjects)
 
 
@@ -386,16 +218,16 @@ def unexplained(resource: ComparedResource) -> tuple[Difference, ...]:
     replaced function or a view with another query loses. RESTORE brings back columns, also of runs that were never
     recorded: a table that has it differs from the attempted model only by added columns.
     """
-    left, observed, renamed = resource.changes, resource.observed, _renamer(resource)
+    left, observed, renamed = resource.changes, resource.observed, resource.renamed
     if not left or not resource.attempted:
         return left
     removed, baseline = Recorded.of(renamed(resource.declared)), renamed(resource.baseline)
     before = {*map(accepted_key, resource.record.accepted)}
     for model in map(renamed, resource.attempted):
         attempted = _with_kept_parts(model, baseline, observed)
-        undone = {*map(subject_of, _differences(attempted, observed, resource.policy, removed))}
+        undone = {*map(subject_of, differences_from(attempted, observed, resource.policy, removed))}
         if _may_be_restored(resource.record):
-            added = _differences(model, observed, resource.policy, removed)
+            added = differences_from(model, observed, resource.policy, removed)
             if all(difference.kind is DriftKind.COLUMN_ADDED for difference in added):
                 undone = {(kind, part) for kind, part in undone if kind not in _RESTORED}
         left = tuple(
@@ -452,8 +284,8 @@ def beyond_drift(resource: ComparedResource, policy: Policy) -> Iterator[Differe
     """Yield what a policy would remove and is not drift: tags and grants from before it became `full`."""
     if {*policy.fully_owned} <= {*resource.policy.fully_owned}:
         return
-    drift = tuple(_differences(resource.baseline, resource.observed, resource.policy))
-    for difference in _differences(resource.baseline, resource.observed, policy):
+    drift = tuple(differences_from(resource.baseline, resource.observed, resource.policy))
+    for difference in differences_from(resource.baseline, resource.observed, policy):
         if difference not in drift:
             yield difference
 
@@ -520,12 +352,6 @@ def _order_kept(model: Table, table: TableState) -> str | None:
     table = pending_renames(model, table).applied_to(table)
     expected, actual = _shown_order(_column_keys(model), _column_keys(table))
     return None if expected == actual else actual
-
-
-def _differences(
-    model: Securable, observed: SecurableState, policy: Policy, record: Recorded[Securable] | None = None
-) -> Iterable[Difference]:
-    return aspects.differences(Comparison.of(model, observed, record, policy))
 
 
 def _explains(difference: Difference, differing: Collection[Subject]) -> bool:

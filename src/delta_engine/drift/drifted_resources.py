@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final, Generic, TypeAlias, TypeGuard
+from typing import Any, Final, Generic, TypeAlias, TypeGuard
 
 from delta_engine.actions import Action
 from delta_engine.actions.drift_policy import DriftKind, DriftPolicy, IgnoreEntry, Severity
@@ -241,6 +241,10 @@ class Compared(Generic[Model_co, State_co]):
     def drift(self) -> tuple[ClassifiedDrift, ...]:
         """The drift that the policy does not ignore."""
         return tuple(detail for detail in self.details if detail.ignored_by is None)
+
+    def renamed(self, model: Any) -> Any:
+        """Return a recorded model with the present names of columns and fields."""
+        return self.renames.applied_to(model) if self.renames else model
 
     def with_findings(self, change: Callable[[Finding], Finding]) -> Compared[Model_co, State_co]:
         """Return the resource with each of its findings changed."""

@@ -18,7 +18,7 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.foreign_keys import as_declared
 from delta_engine.aspects.renames import Renames, named_renames
 from delta_engine.drift.baselines import subject_of
-from delta_engine.drift.comparison import HIDING, beyond_drift, explained, shown_late
+from delta_engine.drift.comparison import beyond_drift, explained
 from delta_engine.drift.drifted_resources import (
     ClassifiedDrift,
     Compared,
@@ -30,6 +30,7 @@ from delta_engine.drift.drifted_resources import (
     changed_field,
     undone_field,
 )
+from delta_engine.drift.lateness import HIDING, shown_late
 from delta_engine.drift.renames import (
     all_renames,
     by_model_names,

@@ -18,7 +18,7 @@ from delta_engine.aspects.comparison import Comparison
 from delta_engine.aspects.protection import is_protected
 from delta_engine.aspects.renames import Renames, pending_renames
 from delta_engine.aspects.row_filters import DropRowFilter, SetRowFilter
-from delta_engine.drift.comparison import is_recent
+from delta_engine.drift.lateness import is_recent
 from delta_engine.models import ColumnMask, RowFilter, Securable, Table, of_kind
 from delta_engine.ownership.recorded import AnyRecord, Recorded, table_record
 from delta_engine.state.states import (

@@ -15,7 +15,7 @@ from typing import Any
 from delta_engine import aspects
 from delta_engine.actions import Align, AlignTable, Create, SecurableChange, TablePlan
 from delta_engine.actions.drift_policy import DELETIONS, DriftKind
-from delta_engine.actions.policy import Ownership, Policy, as_applied
+from delta_engine.actions.policy import Ownership, Policy, as_applied, as_whole
 from delta_engine.aspects.aspect import Change
 from delta_engine.aspects.column_renames import renamed_columns
 from delta_engine.aspects.columns import ColumnAdd
@@ -29,21 +29,17 @@ from delta_engine.deployment.definitions import (
 from delta_engine.deployment.document import DeploymentState
 from delta_engine.deployment.resources import created, noted, unmanaged_table
 from delta_engine.drift.baselines import kept_parts, unmanaged_parts
-from delta_engine.drift.comparison import (
+from delta_engine.drift.comparison import differences_of, drift_of, is_known, still_accepted
+from delta_engine.drift.drifted_resources import ComparedResource
+from delta_engine.drift.lateness import (
     HIDING,
     TOLD_BY_VIEWS_ALONE,
-    as_whole,
     described_changes,
-    differences_of,
-    drift_of,
     is_creation_begun_recently,
-    is_known,
     late_changes,
     may_lag,
     shown_late,
-    still_accepted,
 )
-from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.models import (
     Function,
     QualifiedName,

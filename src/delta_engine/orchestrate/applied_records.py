@@ -19,7 +19,7 @@ from delta_engine.deployment.resources import (
     with_version,
 )
 from delta_engine.drift.baselines import with_unmanaged_parts
-from delta_engine.drift.comparison import is_creation_begun_recently
+from delta_engine.drift.lateness import is_creation_begun_recently
 from delta_engine.drift.planned_run import PlannedRun, Undo
 from delta_engine.drift.renames import taken_renames
 from delta_engine.drift.replacements import is_replaced_by_run

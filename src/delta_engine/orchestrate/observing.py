@@ -11,11 +11,12 @@ from delta_engine.backends.capabilities import Feature
 from delta_engine.deployment.document import DeploymentState, records_of
 from delta_engine.deployment.resources import with_settled_renames
 from delta_engine.drift.absences import with_absences
-from delta_engine.drift.comparison import compared, is_recent, may_be_late, may_lag
+from delta_engine.drift.comparison import compared
 from delta_engine.drift.detector import DriftDetector
 from delta_engine.drift.drifted_resources import (
     ComparedResource,
 )
+from delta_engine.drift.lateness import is_recent, may_be_late, may_lag
 from delta_engine.drift.observation import Observation
 from delta_engine.drift.synchronizing import synchronize, with_settled_creations
 from delta_engine.errors import CatalogReadError

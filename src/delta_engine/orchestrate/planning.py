@@ -13,7 +13,7 @@ from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.view_sides import readers_of
 from delta_engine.compile.planner import with_recorded_queries
 from delta_engine.deployment.document import DeploymentState
-from delta_engine.drift.comparison import may_be_renamed, with_applied_parts
+from delta_engine.drift.comparison import may_be_renamed
 from delta_engine.drift.drifted_resources import ComparedResource, DriftRefusal, drifted_tables
 from delta_engine.drift.handling import (
     OverwrittenDrift,
@@ -23,6 +23,7 @@ from delta_engine.drift.handling import (
     undone_drift,
     with_ignored_drift,
 )
+from delta_engine.drift.lateness import with_applied_parts
 from delta_engine.drift.observation import Observation
 from delta_engine.drift.planned_run import Intent, PlannedRun, Undo
 from delta_engine.drift.proven_protection import with_proven_protection
