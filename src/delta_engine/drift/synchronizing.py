@@ -570,8 +570,8 @@ def _is_given_up(record: AnyRecord, listed: Collection[tuple[str, str]]) -> bool
 
 
 def _renamed(align: AlignTable | None, earlier: AnyRecord | None) -> Iterator[Kept[Table]]:
-    """Yield the recorded models under new column names: a half-done rename leaves them there."""
+    """Yield the recorded models under new names of table and columns: a half-done rename leaves them there."""
     renames = renamed_columns(align) if align else None
-    if renames and is_of_table(earlier):
+    if align and renames and is_of_table(earlier):
         for model in earlier.ours:
-            yield keep(renames.applied_to(model))
+            yield keep(aspects.under_name(renames.applied_to(model), align.table))

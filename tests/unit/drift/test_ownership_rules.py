@@ -395,6 +395,15 @@ def test_a_rename_of_an_unrecorded_table_is_attempted_too() -> None:
     assert former == kept(define(orders(Column("new", "int"))))
 
 
+def test_a_table_that_is_renamed_with_a_column_is_attempted_under_its_new_name() -> None:
+    model = orders(Column("new", "int", renamed_from="old"), name="sales", renamed_from="orders")
+    table = observed(Column("old", "int"), properties={"delta.columnMapping.mode": "name"})
+    plan = TablePlanner().plan([model], catalog_of([model], replace(table, former_name=ORDERS)))
+    resources = {resource_key(ORDERS): applied(orders(Column("old", "int")))}
+    ((_, former),) = attempted_by(plan, [model], resources).values()
+    assert former == kept(define(orders(Column("new", "int"), name="sales")))
+
+
 def test_an_attempt_tells_the_columns_that_it_adds_and_fills() -> None:
     """Those that were there may have no value on purpose."""
     there, new = Column("there", "int", using="1"), Column("new", "int", using="2")
