@@ -29,6 +29,7 @@ _POLICY: Final = re.compile(
     rf"""\bname{_VALUE}{_BETWEEN}on["']?:\s*\{{?\s*["']?(?:catalog|schema|table){_VALUE}"""
 )
 _CATALOG: Final = re.compile("catalog")  # searching for a literal is fast
+_POLICIES: Final = "policies"  # their key, in each file that declares any
 _AROUND: Final = 300
 """The number of characters around it that may hold the rest of a name."""
 
@@ -72,7 +73,7 @@ def names_in(text: str) -> Iterator[str]:
             parts = dict(zip(table.groups()[::2], table.groups()[1::2], strict=True))
             if len(parts) == 3:
                 yield ".".join(parts[key].strip("\"'") for key in ("catalog", "schema", "name"))
-    for policy in _POLICY.finditer(text):
+    for policy in _POLICY.finditer(text) if _POLICIES in text else ():
         yield ".".join(value.strip("\"'") for value in reversed(policy.groups()))
 
 
