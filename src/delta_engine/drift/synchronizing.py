@@ -417,20 +417,22 @@ def _attempts(
         return
     align = change if isinstance(change, AlignTable) else None
     intended = _intended(model, align)
-    if isinstance(baseline, Table) and baseline != model and is_of_table(earlier):
-        yield keep_attempt(_with_parts_of_others(intended, baseline, earlier))
+    if isinstance(baseline, Table) and is_of_table(earlier):
+        given_back = _with_parts_of_others(intended, baseline, earlier)
+        if given_back != intended:
+            yield keep_attempt(given_back)
     yield keep_attempt(intended)
     yield from _renamed(align, earlier)
 
 
 def _with_parts_of_others(model: Table, baseline: Table, earlier: Recorded[Table]) -> Table:
-    """Return a model with the unmanaged parts that an undo brings back in place of what is recorded of them.
+    """Return a model with the unmanaged parts that an undo brings back in place of what the engine had declared.
 
     Other unmanaged parts were not the engine's, and do not become its own by an attempt.
     """
     before = state_of(baseline)
-    taken_over = aspects.differences(Comparison.of(model, before, Recorded.of(earlier.declared)))
-    return aspects.accept(model, before, taken_over)
+    record = Recorded.of(earlier.declared, baseline=earlier.baseline)
+    return aspects.accept(model, before, aspects.differences(Comparison.of(model, before, record)))
 
 
 def _intended(model: Table, align: AlignTable | None) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -44,7 +44,9 @@ def last_changes(
     before |= {
         key: change.version for key, change in unfinished.items() if change and change.version is not None
     }
-    former = {key: name for align in plan.alignments for key, name in _former_name(align, records)}
+    changed = [*map(resource_key, plan.changed_names())]
+    known = {*records, *changed}
+    former = {key: name for align in plan.alignments for key, name in _former_name(align, records, known)}
     created = {resource_key(change.name) for change in plan.changes if isinstance(change, Create)}
     dropped = {resource_key(change.name) for change in plan.changes if isinstance(change, Drop)}
     return {
@@ -58,7 +60,7 @@ def last_changes(
             former=former.get(key),
             is_drop=key in dropped,
         )
-        for key in map(resource_key, plan.changed_names())
+        for key in changed
     }
 
 
@@ -71,13 +73,19 @@ def _present_name(align: AlignTable) -> QualifiedName:
     return former if isinstance(former, QualifiedName) else align.table
 
 
-def _former_name(align: Align[Any], records: Mapping[str, AnyRecord]) -> Iterator[tuple[str, str]]:
-    """Yield the key of a table or view that the run, or one that did not finish, renames, and its name of before."""
+def _former_name(
+    align: Align[Any], records: Mapping[str, AnyRecord], known: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the key of a table or view that the run, or one that did not finish, renames, and its name of before.
+
+    Args:
+        known: the keys of what has a record, or gets one. It is not what an earlier run renamed.
+    """
     key, former = resource_key(align.name), former_name(align)
     record = records.get(key)
     if former is not None:
         yield key, str(former)
-    elif record is not None and record.is_half_done and record.former_key not in records:
+    elif record is not None and record.is_half_done and record.former_key not in known:
         begun = record.change
         if begun is not None and begun.former is not None:
             yield key, begun.former

@@ -884,6 +884,27 @@ def test_a_part_from_before_the_engine_that_a_killed_undo_gave_back_is_no_drift(
     assert [found for found, _ in project.drift()[f"table.{KEY}"]] == [kind]
 
 
+@pytest.mark.parametrize("is_done", [False, True])
+def test_a_killed_undo_makes_no_other_part_from_before_the_engine_its_own(
+    project: CatalogProject, *, is_done: bool
+) -> None:
+    """The next sync keeps what the undone run had not declared."""
+    project.by_hand(
+        "CREATE TABLE `dev`.`silver`.`orders` (`id` INT NOT NULL, `day` DATE COMMENT 'theirs') USING DELTA "
+        "COMMENT 'theirs' CLUSTER BY (`day`)"
+    )
+    columns = f"columns: [{ID}, {{name: day, type: date}}]"
+    for model in (columns, f"comment: ours, {columns}"):
+        project.declare(f"name: orders, {model}")
+        project.sync()
+    project.kill("undo --yes", "COMMENT ON TABLE", is_done=is_done)
+    ran(project, "sync --yes")
+    table = project.catalog.tables[KEY].state
+    assert (table.table_comment, table.cluster_by) == ("ours", ("day",))
+    assert [column.comment for column in table.columns] == ["", "theirs"]
+    require_nothing_to_do(project)
+
+
 def test_a_comment_from_before_the_engine_that_a_killed_undo_gave_back_under_former_names_is_no_drift(
     project: CatalogProject,
 ) -> None:
