@@ -98,6 +98,24 @@ def test_runs_add_no_drift_to_that_of_others(history: list[Step]) -> None:
         assert _drift(world) <= of_others
 
 
+@pytest.mark.parametrize("dropped", [None, "n"], ids=["statements", "RESTORE"])
+@pytest.mark.parametrize("facet", [facet for facet in FACETS if facet not in ("declared", "name")])
+def test_a_sync_behind_an_unfinished_undo_brings_back_a_table_with_all_parts_of_others(
+    facet: str, dropped: str | None
+) -> None:
+    for fault in (Sync(), *_FAULTS):
+        world = _world(is_adopted=True)
+        _do(world, Declare("a", "third column", dropped))
+        _do(world, Sync())
+        _do(world, Declare("a", "third column", None))
+        _do(world, Declare("a", facet, FACETS[facet][1]))
+        _do(world, Sync())
+        synced = world.catalog.tables["dev.silver.a"].state
+        _do(world, Undo(fault))
+        _do(world, Sync())
+        assert world.catalog.tables["dev.silver.a"].state == synced, fault
+
+
 def _world(*, is_adopted: bool) -> World:
     world = World()
     if is_adopted:
