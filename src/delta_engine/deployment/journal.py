@@ -24,7 +24,7 @@ from delta_engine.deployment.document import (
     Checksum,
     DeploymentState,
 )
-from delta_engine.deployment.resources import unfinished, with_renamed
+from delta_engine.deployment.resources import unfinished
 from delta_engine.deployment.stored_definitions import (
     PLAIN_DEFINITIONS,
     Definition,
@@ -165,10 +165,9 @@ def replay(
             at, by = start.started_at, start.started_by
             plan = AppliedPlan(checksum=start.plan, applied_at=at, applied_by=by, is_whole=False)
             state = state.with_applied_plan(plan)
-        for entry in entries:
-            resources = _with_entry(resources, entry)
-        finished = {entry.key for entry in entries}
-        resources |= _interrupted(resources, start, finished, f"{who} ended before it was done")
+        finished = {entry.key: record_of(entry.resource) for entry in entries}
+        resources |= finished
+        resources |= _interrupted(resources, start, finished.keys(), f"{who} ended before it was done")
         of_all = len({*start.keys, *finished})
         notes.append(f"{who} did not end: {len(finished)} of {of_all} resources were recorded")
     return state.with_resources(resources), notes
@@ -265,16 +264,6 @@ def _misfit(who: str, start: JournalStart, entries: Sequence[JournalEntry], stat
         f"the journal of {who} was ignored: it belongs to serial {start.serial} of {start.state_id}, and the document "
         f"is at serial {state.serial} of {state.state_id}; it had recorded {tables}"
     )
-
-
-def _with_entry(records: Mapping[str, AnyRecord], entry: JournalEntry) -> dict[str, AnyRecord]:
-    """Return records with a finished securable. Those of what its run renamed have new names, as in the run itself."""
-    record = record_of(entry.resource)
-    left = {key: other for key, other in records.items() if key != entry.key}
-    former = left.get(record.former_key or "")
-    if former is not None and entry.checkpoint.statements_done:  # the first statement renames
-        left = with_renamed(left, former.name, record.name)
-    return {**left, entry.key: record}
 
 
 def _interrupted(

@@ -435,24 +435,22 @@ ONLY_RENAMABLE: Final = "Only tables and views are recorded under other names."
 def without_resources(state: DeploymentState, keys: Collection[str]) -> DeploymentState:
     """Return the document without some resources, which are then unknown to the engine.
 
-    A table or view that an unfinished run was renaming has two records, which go together. Without the attempt, what
-    the run did would count as drift, and after an undo the next run would create it again under its applied name.
+    A table or view that an unfinished run was renaming has two records, which go together. With the former one alone,
+    what the run did would count as drift, or the next run would create it again under that name.
     """
     gone = {*keys}
     for record in state.resources.values():
-        applied = _half_renamed(record, state.resources)
-        if applied is not None and not gone.isdisjoint((record.key, applied)):
-            gone |= {record.key, applied}
+        former = _former_record(record, state.resources)
+        if former is not None and not gone.isdisjoint((record.key, former)):
+            gone |= {record.key, former}
     return state.with_resources({key: record for key, record in state.resources.items() if key not in gone})
 
 
-def _half_renamed(record: AnyRecord, records: Mapping[str, AnyRecord]) -> str | None:
-    """Return the key of the applied record of what an unfinished run was renaming to the name of a record."""
+def _former_record(record: AnyRecord, records: Mapping[str, AnyRecord]) -> str | None:
+    """Return the key of the applied record that is left of what an unfinished run renamed, or was renaming."""
     change, former = record.change, record.former_key
-    if not record.is_begun_change or change is None or former is None:
-        return None
-    applied = records.get(former)
-    if applied is None or applied.applied is None:
+    applied = records.get(former) if former is not None else None
+    if change is None or applied is None or applied.applied is None:
         return None
     is_ended = applied.deployed_at is None or applied.deployed_at > change.at  # by a later apply
     is_of_undone_run = change.undoes is not None and applied.run == change.undoes

@@ -10,18 +10,19 @@ import pytest
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.deployment.errors import NewerStateError, StoreError
 from delta_engine.deployment.journal import left_journals
+from delta_engine.deployment.resources import without_resources
 from delta_engine.deployment.stores.files import FileJournals
 from delta_engine.deployment.stores.memory import MemoryFiles, MemoryStateStore, memory_journals
 from delta_engine.execute.action_runner import ApplyFailedError
 from delta_engine.execute.outcomes import AnyOutcome
-from delta_engine.models import Column, ForeignKey, Table
+from delta_engine.models import Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.observing import record_statuses
 from delta_engine.orchestrate.orchestrator import plan_sync
 from delta_engine.orchestrate.planning import plan_unlocked
 from delta_engine.orchestrate.runs import open_run
-from tests.builders.deployment import deployment_over, recorded_table
+from tests.builders.deployment import deployment_over
 from tests.builders.models import orders
 from tests.fakes.applying import created
 from tests.fakes.platform import FakePlatform, comments, engine_over, recorded, statuses, sync
@@ -110,30 +111,22 @@ def test_a_journal_of_a_newer_format_is_refused(platform: FakePlatform, deployme
     assert [*deployment.journals.read()] == [run_id]
 
 
-def test_the_record_of_a_table_that_a_killed_run_renamed_moves_with_it(
+def test_both_records_of_a_table_that_a_killed_run_renamed_are_forgotten(
     platform: FakePlatform, deployment: Deployment
 ) -> None:
-    """Its foreign keys, and those to it, follow, as in the run itself."""
-    key = ForeignKey(["id"], "order", ["id"], "up")
-    columns = [Column("id", "bigint", is_nullable=False)]
-    former = orders(*columns, name="order", primary_key=["id"])
-    lines = orders(name="lines", foreign_keys=[key])
-    sync(platform, deployment, former, lines)
-    renamed = orders(*columns, primary_key=["id"], comment="second", renamed_from="order")
-    interrupted_sync(platform, deployment, renamed, lines, after=1)
+    """The killed run had recorded it under its new name. Only a run that ends moves a record."""
+    sync(platform, deployment, orders(name="order"))
+    interrupted_sync(platform, deployment, orders(comment="second", renamed_from="order"), after=1)
     state = deployment.peek_replayed()
     assert state is not None
-    assert sorted(key for key in state.resources if key.startswith("table.")) == [
-        "table.dev.silver.lines",
-        "table.dev.silver.orders",
-    ]
-    referring = recorded_table(state, "table.dev.silver.lines").declared
-    assert referring is not None
-    assert [str(key.references) for key in referring.foreign_keys] == ["dev.silver.orders"]
+    keys = {"table.dev.silver.order", "table.dev.silver.orders"}
+    assert keys < state.resources.keys()
+    for key in keys:
+        assert without_resources(state, [key]).resources.keys() == state.resources.keys() - keys
 
 
 @pytest.mark.parametrize("is_recorded", [True, False])
-def test_the_record_of_another_table_that_has_a_former_name_by_now_stays(
+def test_another_table_that_has_a_former_name_by_now_is_forgotten_alone(
     platform: FakePlatform, deployment: Deployment, *, is_recorded: bool
 ) -> None:
     """An earlier run, or the killed one itself, has created it."""
@@ -150,7 +143,8 @@ def test_the_record_of_another_table_that_has_a_former_name_by_now_stays(
     interrupted_sync(platform, deployment, *models, after=1 if is_recorded else 2)
     state = deployment.peek_replayed()
     assert state is not None
-    assert {"table.dev.silver.orders", "table.dev.silver.order"} < state.resources.keys()
+    for key in ("table.dev.silver.order", "table.dev.silver.orders"):
+        assert without_resources(state, [key]).resources.keys() == state.resources.keys() - {key}
 
 
 def test_unfinished_work_is_no_drift_to_a_state_sync(platform: FakePlatform, deployment: Deployment) -> None:
