@@ -210,6 +210,11 @@ def as_applied(policy: Policy) -> Policy:
     return replace(AS_APPLIED, tags=policy.tags, grants=policy.grants)
 
 
+def as_whole(policy: Policy) -> Policy:
+    """Return the policy for everything that a table has of its model, also what others may add."""
+    return replace(as_applied(policy), tags=Ownership.FULL, grants=Ownership.FULL)
+
+
 def matches_any(name: SecurableName, globs: Iterable[str]) -> bool:
     """Whether one of the globs matches the name of a securable, ignoring case.
 
@@ -228,8 +233,3 @@ def matches_glob(text: str, glob: str) -> bool:
     """
     text, glob = text.lower(), glob.lower()
     return text == glob or fnmatchcase(text, glob)
-
-
-def as_whole(policy: Policy) -> Policy:
-    """Return the policy for everything that a table has of its model, also what others may add."""
-    return replace(as_applied(policy), tags=Ownership.FULL, grants=Ownership.FULL)

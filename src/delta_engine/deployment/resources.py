@@ -440,13 +440,13 @@ def without_resources(state: DeploymentState, keys: Collection[str]) -> Deployme
     """
     gone = {*keys}
     for record in state.resources.values():
-        former = _former_record(record, state.resources)
+        former = _left_by_rename(record, state.resources)
         if former is not None and not gone.isdisjoint((record.key, former)):
             gone |= {record.key, former}
     return state.with_resources({key: record for key, record in state.resources.items() if key not in gone})
 
 
-def _former_record(record: AnyRecord, records: Mapping[str, AnyRecord]) -> str | None:
+def _left_by_rename(record: AnyRecord, records: Mapping[str, AnyRecord]) -> str | None:
     """Return the key of the applied record that is left of what an unfinished run renamed, or was renaming."""
     change, former = record.change, record.former_key
     applied = records.get(former) if former is not None else None

@@ -847,6 +847,12 @@ def test_a_part_from_before_the_engine_is_no_drift_after_the_undo_of_its_change(
     assert project.drift() == {}
 
 
+MADE_BY_OTHERS = (
+    "CREATE TABLE `dev`.`silver`.`orders` (`id` INT NOT NULL, `day` DATE COMMENT 'theirs') USING DELTA "
+    "COMMENT 'theirs' CLUSTER BY (`day`)"
+)
+
+
 @pytest.mark.parametrize("dropped", ["", ", {name: note, type: string}"], ids=["statements", "RESTORE"])
 @pytest.mark.parametrize(
     ("ours", "statement", "kind"),
@@ -863,10 +869,7 @@ def test_a_part_from_before_the_engine_is_no_drift_after_the_undo_of_its_change(
 def test_a_part_from_before_the_engine_that_a_killed_undo_gave_back_is_no_drift(
     project: CatalogProject, ours: str, statement: str, kind: str, dropped: str
 ) -> None:
-    project.by_hand(
-        "CREATE TABLE `dev`.`silver`.`orders` (`id` INT NOT NULL, `day` DATE COMMENT 'theirs') USING DELTA "
-        "COMMENT 'theirs' CLUSTER BY (`day`)"
-    )
+    project.by_hand(MADE_BY_OTHERS)
     day = "{name: day, type: date}"
     project.declare(f"name: orders, columns: [{ID}, {day}{dropped}]")
     project.sync()
@@ -889,10 +892,7 @@ def test_a_killed_undo_makes_no_other_part_from_before_the_engine_its_own(
     project: CatalogProject, *, is_done: bool
 ) -> None:
     """The next sync keeps what the undone run had not declared."""
-    project.by_hand(
-        "CREATE TABLE `dev`.`silver`.`orders` (`id` INT NOT NULL, `day` DATE COMMENT 'theirs') USING DELTA "
-        "COMMENT 'theirs' CLUSTER BY (`day`)"
-    )
+    project.by_hand(MADE_BY_OTHERS)
     columns = f"columns: [{ID}, {{name: day, type: date}}]"
     for model in (columns, f"comment: ours, {columns}"):
         project.declare(f"name: orders, {model}")
@@ -908,10 +908,7 @@ def test_a_killed_undo_makes_no_other_part_from_before_the_engine_its_own(
 def test_a_comment_from_before_the_engine_that_a_killed_undo_gave_back_under_former_names_is_no_drift(
     project: CatalogProject,
 ) -> None:
-    project.by_hand(
-        "CREATE TABLE `dev`.`silver`.`orders` (`id` INT NOT NULL, `day` DATE COMMENT 'theirs') USING DELTA "
-        "COMMENT 'theirs' TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
-    )
+    project.by_hand(f"{MADE_BY_OTHERS} TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
     mapped = "properties: {delta.columnMapping.mode: name}"
     project.declare(f"name: orders, columns: [{ID}, {{name: day, type: date}}], {mapped}")
     project.sync()
