@@ -83,6 +83,18 @@ def sync_unverified(engine: Orchestrator, *models: Securable) -> None:
         engine.sync_tables(models)
 
 
+def be_killed_before_the_second_read(engine: Orchestrator, *models: Securable) -> None:
+    """Sync, and be killed when all is applied and journaled."""
+
+    def kill(*_: object) -> CatalogState:
+        raise Kill
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(UnityCatalogReader, "snapshot_directly", kill)
+        with pytest.raises(Kill):
+            engine.sync_tables(models)
+
+
 def records_in(engine: Orchestrator) -> DeploymentState:
     loaded = engine.deployment.peek()
     assert loaded is not None

@@ -34,7 +34,6 @@ from delta_engine.orchestrate import (
 from delta_engine.orchestrate.backend import Backend
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.import_folder import FolderReport, import_to_folder
-from delta_engine.orchestrate.recording import Recording
 from delta_engine.ownership.recorded import Recorded, is_of_table
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.simulation import imports
@@ -137,9 +136,9 @@ def comments_that_get_lost(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(FakeUnityCatalog, "run", forgetful)
 
 
-def a_second_look_that_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+def a_second_look_that_compares_nothing(patch: pytest.MonkeyPatch) -> None:
     comments_that_get_lost(patch)
-    patch.setattr(Recording, "confirm", lambda *_: frozenset())
+    patch.setattr(recording, "confirmed", lambda record, *_, **__: replace(record, failure=None))
 
 
 def a_lag_that_is_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -227,7 +226,7 @@ BREAKS: Mapping[str, Sequence[Break]] = {
     "OneRunChangesAtATime": [a_lease_that_is_never_checked, a_lease_that_never_expires],
     "NoSaveIsLost": [a_save_without_comparing, a_head_that_is_moved_without_comparing],
     "RunsAreRecorded": [a_forgotten_record],
-    "RecordsWhatWas": [a_second_look_that_is_forgotten],
+    "RecordsWhatWas": [a_second_look_that_compares_nothing],
     "LossesHaveConsent": [a_skipped_consent],
     "OthersKeepTheirParts": [full_ownership],
     "GrantsSurviveReplacements": [a_forgotten_grant],
@@ -255,7 +254,7 @@ HINTS: Mapping[Break, int] = {
     a_lease_that_never_expires: 108,
     a_save_without_comparing: 145,
     a_head_that_is_moved_without_comparing: 231,
-    a_second_look_that_is_forgotten: 19,
+    a_second_look_that_compares_nothing: 19,
     a_skipped_consent: 9,
     full_ownership: 19,
     a_forgotten_grant: 29,

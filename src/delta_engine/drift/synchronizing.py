@@ -146,25 +146,22 @@ def confirmed(
     shown, lag = _late(record, model, observed, earlier, policy, lambda _difference: True)
     changes = described_changes(model, observed, policy)
     replaced = [_recorded(change) for change in changes if change.desired is not None]
-    record = replace(record, lag=lag, drift=tuple(sorted(replaced, key=attrgetter("field"))))
+    drift = tuple(sorted(replaced, key=attrgetter("field")))
+    record = replace(record, failure=None, lag=lag, drift=drift)
     if shown:
         return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=shown)
     return noted(record, model, observed, earlier, ordered=ordered, added=added)
 
 
-def unread(
-    record: Recorded[Table],
+def with_late_views(
+    record: AnyRecord,
     model: Table,
     before: TableState,
-    reason: str,
     *,
     earlier: Recorded[Table] | None,
     policy: Policy,
-) -> Recorded[Table]:
-    """Return the record of a table that was just applied and not read again.
-
-    The catalog may still show what only views tell as it was before the apply. What else it shows late is not known,
-    so the table stays half done.
+) -> AnyRecord:
+    """Return the record of a table that was just applied, with what views may still show as it was before.
 
     Args:
         before: the table as it was shown then.
@@ -175,11 +172,11 @@ def unread(
         before = state_of(replace(model, columns=columns, tags={}, grants={}))
     before = replace(before, described=None)  # that was before the run
     _, lag = _late(record, model, before, earlier, policy, _is_told_by_views)
-    return replace(unconfirmed(record, reason), lag=lag)
+    return replace(record, lag=lag)
 
 
 def _late(
-    record: Recorded[Table],
+    record: AnyRecord,
     model: Table,
     observed: TableState,
     earlier: Recorded[Table] | None,
@@ -211,7 +208,7 @@ def _is_told_by_views(difference: aspects.Difference) -> bool:
     return difference.kind in TOLD_BY_VIEWS_ALONE and not is_set
 
 
-def _is_soon_after(record: Recorded[Table], earlier: Recorded[Table] | None) -> bool:
+def _is_soon_after(record: AnyRecord, earlier: Recorded[Table] | None) -> bool:
     """Whether the catalog may still show late what the run before applied, or changed and did not finish."""
     at = record.deployed_at
     if at is None or earlier is None:
@@ -242,7 +239,7 @@ def _of_others(
     return others
 
 
-def _is_new(record: Recorded[Table], earlier: Recorded[Table] | None) -> bool:
+def _is_new(record: AnyRecord, earlier: Recorded[Table] | None) -> bool:
     """Whether the run that last changed a table created it, or continued a creation that a run had just begun."""
     if record.change is None or not record.change.is_new:
         return False

@@ -218,7 +218,8 @@ def _recording(run: OpenRun, planned: PlannedRun, on_outcome: OnOutcome) -> Reco
         at=run.recorder.now(),
         undoes=planned.intent.undo.run if planned.intent.undo else None,
     )
-    return Recording(run.recorder, planned, changes, on_outcome)
+    reads_again = run.environment.versions is not None
+    return Recording(run.recorder, planned, changes, on_outcome, reads_again=reads_again)
 
 
 def _begin(

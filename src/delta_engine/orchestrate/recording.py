@@ -25,9 +25,9 @@ from delta_engine.drift.synchronizing import (
     confirmed,
     confirmed_definition,
     unconfirmed,
-    unread,
+    with_late_views,
 )
-from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, is_of_table, of_tables
+from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, of_tables
 from delta_engine.models import (
     QualifiedName,
     SchemaName,
@@ -63,6 +63,7 @@ class Recording:
         recorder: keeps the records of the run.
         planned: what the run applies.
         changes: what the run records of itself, by the resources' keys.
+        reads_again: whether the run reads again what it has changed completely. Until then it is in doubt.
 
     `attempted` has the models that the run is about to apply, by the resources' keys.
     """
@@ -73,6 +74,8 @@ class Recording:
         planned: PlannedRun,
         changes: Mapping[str, LastChange],
         on_outcome: OnOutcome,
+        *,
+        reads_again: bool,
     ) -> None:
         plan = planned.plan
         undo = planned.intent.undo
@@ -84,10 +87,12 @@ class Recording:
         self._recorder = recorder
         self._former = recorder.state.resources
         self._on_outcome = on_outcome
+        self._reads_again = reads_again
         self._intent = planned.intent
         self._observed = planned.basis.observed
         self._ignored_renames = ignored_renames(planned.drifted)
         self._models = by_resource(planned.models)
+        self._intended = by_resource(planned.intent.models)
         self._redefined = {resource_key(change.name) for change in plan.changes if redefines(change)}
         self._former_names = {
             resource_key(align.name): former
@@ -142,11 +147,13 @@ class Recording:
         done = {
             resource_key(outcome.name)
             for outcome in self._outcomes
-            if outcome.failure is None
-            and outcome.kind is not OutcomeKind.DROPPED
-            and (is_of_table(outcome) or resource_key(outcome.name) in self._redefined)
+            if outcome.failure is None and outcome.kind is not OutcomeKind.DROPPED
         }
-        return [model for model in self._intent.models if resource_key(model.qualified_name) in done]
+        return [
+            model
+            for key, model in self._intended.items()
+            if key in done and self._is_read_again(model.qualified_name)
+        ]
 
     def confirm(self, models: Iterable[Securable], observed: CatalogState) -> frozenset[str]:
         """Compare what was just applied with a second read, and record a difference as lag.
@@ -170,10 +177,7 @@ class Recording:
     def doubt(self, models: Iterable[Securable], reason: str) -> None:
         """Record that the applied tables were not read again: whether they are as planned is unknown."""
         for table in of_kind(Table, models):
-            record = self._table(table.qualified_name)
-            earlier, policy = self._records.earlier.get(record.key), self._intent.policy
-            before = self._observed.table(table.qualified_name)
-            record = unread(record, table, before, reason, earlier=earlier, policy=policy)
+            record = unconfirmed(self._table(table.qualified_name), reason)
             self._recorder.resources[record.key] = record
 
     def adopt(
@@ -252,8 +256,8 @@ class Recording:
         if _is_touched(name, outcome):
             record = replace(record, change=self.changes[resource_key(name)])
         status = record.status
-        if failure is None and resource_key(name) in self._redefined:  # in case that the run is killed before
-            record = unconfirmed(record, _NOT_READ_AGAIN)
+        if failure is None and self._is_read_again(name):  # in case that the run is killed before
+            record = unconfirmed(self._with_lag(record), _NOT_READ_AGAIN)
         checkpoint = Checkpoint(
             resource=resource_key(name),
             status=status,
@@ -271,6 +275,21 @@ class Recording:
         if isinstance(model, Table):
             self.note_schema(model)
         return self._records.applied(model, is_changed=True, is_rewritten=model.key in self._replaced)
+
+    def _is_read_again(self, name: SecurableName) -> bool:
+        """Whether the run reads what it applies of a securable a second time."""
+        key = resource_key(name)
+        is_read = isinstance(name, QualifiedName) or key in self._redefined
+        return self._reads_again and is_read and key in self._intended
+
+    def _with_lag(self, record: AnyRecord) -> AnyRecord:
+        """Return the record of what was just applied; that of a table with what views may show late of it."""
+        model = self._intended.get(record.key)
+        if not isinstance(model, Table):
+            return record
+        before = self._observed.table(model.qualified_name)
+        earlier = self._records.earlier.get(record.key)
+        return with_late_views(record, model, before, earlier=earlier, policy=self._intent.policy)
 
     def _unfinished(self, name: SecurableName, outcome: AnyOutcome) -> AnyRecord:
         key, failure = resource_key(name), outcome.failure

@@ -9,6 +9,7 @@ import pytest
 
 from delta_engine.actions import TablePlan
 from delta_engine.actions.policy import NO_POLICY, Ownership, Policy
+from delta_engine.backends.addressing import CatalogAddressing
 from delta_engine.backends.sql_runner import Row, SqlRunner
 from delta_engine.deployment.deployment import Deployment
 from delta_engine.errors import StatementError
@@ -18,6 +19,7 @@ from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_sync
 from delta_engine.orchestrate.runs import open_run
+from delta_engine.state.table_queries import TableQueries
 from delta_engine.state.unity_catalog_reader import UnityCatalogReader
 from tests.builders.engines import engine_on
 from tests.fakes.unity_catalog import FakeUnityCatalog
@@ -45,7 +47,9 @@ def engine_over(
     policy: Policy = NO_POLICY,
     runner: SqlRunner | None = None,
 ) -> Orchestrator:
-    return engine_on(UnityCatalogReader(catalog, parallelism=2), runner or catalog, deployment, policy)
+    versions = TableQueries(catalog, CatalogAddressing(), parallelism=1)
+    reader = UnityCatalogReader(catalog, parallelism=2)
+    return engine_on(reader, runner or catalog, deployment, policy, versions=versions)
 
 
 def is_empty(plan: TablePlan) -> bool:

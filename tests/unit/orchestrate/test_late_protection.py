@@ -20,15 +20,14 @@ from delta_engine.deployment.document import records_of
 from delta_engine.drift.drifted_resources import DriftRefusal
 from delta_engine.errors import StatementError
 from delta_engine.execute.action_runner import ApplyFailedError
-from delta_engine.models import Column, ColumnMask, Securable, Table
+from delta_engine.models import Column, ColumnMask, Table
 from delta_engine.orchestrate.applying import apply_planned
 from delta_engine.orchestrate.backend import databricks_backend
 from delta_engine.orchestrate.orchestrator import Orchestrator, plan_revert, plan_sync
 from delta_engine.orchestrate.runs import open_run
 from delta_engine.ownership.recorded import AnyRecord
 from delta_engine.report.run_report import RunReport
-from delta_engine.state.states import CatalogState, TableState, with_described_protection
-from delta_engine.state.unity_catalog_reader import UnityCatalogReader
+from delta_engine.state.states import TableState, with_described_protection
 from tests.builders import engines
 from tests.builders.deployment import deployment_over
 from tests.builders.described_columns import listed_column
@@ -40,6 +39,7 @@ from tests.builders.late_views import (
     SETS_BY_HAND,
     after_each,
     be_killed_after,
+    be_killed_before_the_second_read,
     drifted,
     free_to_unhide,
     freeze,
@@ -54,7 +54,6 @@ from tests.builders.late_views import (
     sync_unverified,
     under,
 )
-from tests.builders.worlds import Kill
 from tests.fakes.faulty import Faulty
 from tests.fakes.unity_catalog import FakeUnityCatalog
 from tests.fakes.unity_catalog.spelling import as_read, shown_properties
@@ -255,23 +254,9 @@ def test_what_a_failed_run_set_and_the_next_one_removed_may_be_shown_late(
     assert drifted(engine, KEYED) == {}
 
 
-def be_killed_before_the_second_read(runner: Faulty, engine: Orchestrator, model: Table) -> None:
-    read, changes = UnityCatalogReader.snapshot_directly, list[bool]()
-
-    def read_or_be_killed(reader: UnityCatalogReader, models: Sequence[Securable]) -> CatalogState:
-        if changes:
-            raise Kill
-        return read(reader, models)
-
-    with pytest.MonkeyPatch.context() as patch, after_each("ALTER", lambda: changes.append(True), runner):
-        patch.setattr(UnityCatalogReader, "snapshot_directly", read_or_be_killed)
-        with pytest.raises(Kill):
-            engine.sync_tables([model])
-
-
 ENDS: Mapping[str, Callable[[Faulty, Orchestrator, Table], None]] = {
     "killed": partial(be_killed_after, "ALTER TABLE"),
-    "killed before the second read": be_killed_before_the_second_read,
+    "killed before the second read": lambda _, engine, model: be_killed_before_the_second_read(engine, model),
     "failed": partial(fail_at, "COMMENT ON"),
 }
 

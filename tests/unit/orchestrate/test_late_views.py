@@ -43,6 +43,7 @@ from tests.builders.late_views import (
     after_each,
     allowing,
     be_killed_after,
+    be_killed_before_the_second_read,
     drifted,
     free_to_drop,
     free_to_unhide,
@@ -446,7 +447,11 @@ def test_less_protection_is_drift_right_after_a_run(
         engine.sync_tables([models[-1]])
 
 
-SYNCS = {"verified": lambda engine, model: engine.sync_tables([model]), "unverified": sync_unverified}
+SYNCS = {
+    "verified": lambda engine, model: engine.sync_tables([model]),
+    "unverified": sync_unverified,
+    "killed": be_killed_before_the_second_read,
+}
 
 
 def shown_late(
@@ -498,7 +503,8 @@ def test_the_undo_of_a_removal_that_a_view_shows_late_sets_it_again(
     engine = free_to_unhide(runner, engine)
     before = hiding(what, "hidden")
     shown_late(runner, engine, what, before, KEYED, sync)
-    planned = plan_undo(engine, records_in(engine), Options())
+    with open_run(engine, "undo") as run:
+        planned = plan_undo(engine, run.recorder.state, Options())
     assert [type(action) for align in planned.plan.align_tables for action in align.actions] == [
         SetRowFilter if what == "row filter" else SetColumnMask
     ]
