@@ -175,8 +175,8 @@ def _sync(world: World, fault: Sync) -> None:
     for name, model in models.items():
         outcome, page = outcomes.get(name), world.pages[name]
         has_failed = name in touched and (outcome is None or outcome.failure is not None)
-        if has_failed and outcome is not None and world.present_name(name) != model.table_name:
-            pass  # its rename failed, and no other statement ran
+        if has_failed and outcome is not None and not outcome.statements:
+            pass  # its first statement was refused, or it waited for another table
         elif has_failed:
             renames = renames_of(model, before[name])
             page.attempts += (parts_of(model), *(followed_under(page, renames) if renames else ()))

@@ -36,7 +36,6 @@ from delta_engine.drift.lateness import (
     TOLD_BY_VIEWS_ALONE,
     described_changes,
     is_creation_begun_recently,
-    late_changes,
     may_lag,
     shown_late,
 )
@@ -192,7 +191,8 @@ def _late(
     unrecorded = replace(comparison, declared=None, baseline=None, attempted=(), policy=whole)
     differences = tuple(aspects.differences(unrecorded))
     others = _of_others(differences, comparison, earlier, policy, is_new=_is_new(record, earlier))
-    others -= late_changes(recent.lag if recent else ())
+    late = {(part.field, part.actual) for part in recent.lag} if recent else set()
+    others = {change for change in others if (change.subject, change.observed) not in late}
     others |= described_changes(model, observed, policy)
     shown = _documented(
         difference

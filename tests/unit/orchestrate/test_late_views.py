@@ -547,6 +547,26 @@ def test_a_model_that_goes_back_to_a_tag_or_grant_that_a_view_shows_late_is_appl
     assert drifted(engine, before) == {}
 
 
+BACK_AND_FORTH: dict[str, Sequence[str | None]] = {
+    "another value, and none": ("two", None),
+    "none, and another value": (None, "two"),
+    "two other values": ("two", "three"),
+}
+
+
+@pytest.mark.parametrize("between", BACK_AND_FORTH.values(), ids=BACK_AND_FORTH)
+def test_a_tag_that_goes_back_to_what_a_view_shows_after_two_changes_is_set(
+    between: Sequence[str | None], runner: Faulty, engine: Orchestrator
+) -> None:
+    before, *after = (replace(KEYED, tags={"team": tag} if tag else {}) for tag in ("one", *between, "one"))
+    engine.sync_tables([before])
+    freeze(runner, engine, before, "table_tags")
+    for model in after:
+        engine.sync_tables([model])
+        assert runner.catalog.tables["dev.silver.orders"].state.tags == model.tags
+        assert drifted(engine, model) == {}
+
+
 TWO_TAGS = replace(KEYED, tags={"team": "one", "gone": "soon"}, owner="one")
 
 
