@@ -314,10 +314,11 @@ class Page:
                 for part in parts_after
                 if kind_of(part) in LISTED and column_of(part) not in columns
             }
+        taken_over = {under_new_name(part, renames) for attempt in self.attempts for part in attempt}
         kept = {
             part: without_columns(part, value, model)
             for part, value in base_parts.items()
-            if part not in model
+            if part not in model and (part not in taken_over or part in parts_after)
         }
         columns = {"", *map(column_of, model)}
         self.order = tuple(renames.get(column, column) for column in self.order)

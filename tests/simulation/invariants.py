@@ -324,18 +324,16 @@ class FilesAreAppliedOnce(Invariant):
 class OwnChangesAreNoDrift(Invariant):
     """No drift is reported of what only runs have changed, whatever failed.
 
-    The record knows what views showed late right after a run, and tables tell the rest of themselves. No record
-    knows this of a run that ended before it read again, or that is not there yet. A statement that takes effect after
-    another run took the lock over is drift: its run ends with an error that says so. A table whose second read fails is
-    reported as unreadable. A table that a killed run renamed is reported with its new name to models that do not know
-    it.
+    The record knows what views may show late after a run, and tables tell the rest of themselves. No record knows this
+    of a table that a run is changing. A statement that takes effect after another run took the lock over is drift: its
+    run ends with an error that says so. A table whose second read fails is reported as unreadable. A table that a
+    killed run renamed is reported with its new name to models that do not know it.
     """
 
     _TOLD_BY_TABLES: Final = ("tables", "columns", "table_constraints")
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self._is_unsure = False
         self._touched: set[str] = set()
         self._changing: set[Process] = set()
 
@@ -356,11 +354,9 @@ class OwnChangesAreNoDrift(Invariant):
         return None
 
     def on_ended(self, process: Process, code: ExitCode | None) -> str | None:
-        is_unseen = process.is_changing and code is not ExitCode.DONE
         has_lag = any(lag.view not in self._TOLD_BY_TABLES for lag in self.world.lags)
-        self._is_unsure = self._is_unsure or (is_unseen and has_lag)
         self._changing.discard(process)
-        if process.report is None or self._is_unsure or (self._changing and has_lag):
+        if process.report is None or (self._changing and has_lag):
             return None
         for resource in (*process.report.drifted, *process.report.deleted):
             kinds = {finding.kind for finding in resource.findings}

@@ -33,7 +33,7 @@ from delta_engine.drift.comparison import differences_of, drift_of, is_known, st
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.drift.lateness import (
     HIDING,
-    TOLD_BY_VIEWS_ALONE,
+    NOT_TOLD_BY_ITSELF,
     described_changes,
     is_creation_begun_recently,
     may_lag,
@@ -145,8 +145,7 @@ def confirmed(
     shown, lag = _late(record, model, observed, earlier, policy, lambda _difference: True)
     changes = described_changes(model, observed, policy)
     replaced = [_recorded(change) for change in changes if change.desired is not None]
-    drift = tuple(sorted(replaced, key=attrgetter("field")))
-    record = replace(record, failure=None, lag=lag, drift=drift)
+    record = replace(record, lag=lag, drift=tuple(sorted(replaced, key=attrgetter("field"))))
     if shown:
         return replace(record, failure=Failure(Status.UNKNOWN, NOT_SHOWN_YET), explained=shown)
     return noted(record, model, observed, earlier, ordered=ordered, added=added)
@@ -162,16 +161,31 @@ def with_late_views(
 ) -> AnyRecord:
     """Return the record of a table that was just applied, with what views may still show as it was before.
 
+    Under a new name, they may show nothing yet.
+
     Args:
         before: the table as it was shown then.
         earlier: the record before the apply.
     """
-    if not before.exists:
+    states = [_with_new_columns(before, model)] if before.exists else []
+    if not before.exists or before.former_name is not None:
         columns = tuple(replace(column, tags={}) for column in model.columns)
-        before = state_of(replace(model, columns=columns, tags={}, grants={}))
-    before = replace(before, described=None)  # that was before the run
-    _, lag = _late(record, model, before, earlier, policy, _is_told_by_views)
-    return replace(record, lag=lag)
+        states.append(state_of(replace(model, columns=columns, tags={}, grants={})))
+    lag: dict[RecordedDifference, None] = {}
+    for state in states:
+        lag |= dict.fromkeys(_late(record, model, state, earlier, policy, _is_told_by_views)[1])
+    return replace(record, lag=tuple(lag))
+
+
+def _with_new_columns(before: TableState, model: Table) -> TableState:
+    """Return a table from before a run with the columns that it has added, without their tags."""
+    known = {column.key for column in before.columns}
+    added = (
+        replace(column, tags={})
+        for column in model.columns
+        if known.isdisjoint({column.key, *map(str.lower, column.renamed_from)})
+    )
+    return replace(before, columns=(*before.columns, *added), described=None)
 
 
 def _late(
@@ -205,7 +219,7 @@ def _late(
 def _is_told_by_views(difference: aspects.Difference) -> bool:
     """Whether only views tell it: a table tells of a filter or mask as soon as it is set."""
     is_set = difference.kind in HIDING and difference.change.desired is not None
-    return difference.kind in TOLD_BY_VIEWS_ALONE and not is_set
+    return difference.kind in NOT_TOLD_BY_ITSELF and not is_set
 
 
 def _is_soon_after(record: AnyRecord, earlier: Recorded[Table] | None) -> bool:

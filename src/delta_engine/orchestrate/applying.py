@@ -218,8 +218,7 @@ def _recording(run: OpenRun, planned: PlannedRun, on_outcome: OnOutcome) -> Reco
         at=run.recorder.now(),
         undoes=planned.intent.undo.run if planned.intent.undo else None,
     )
-    reads_again = run.environment.versions is not None
-    return Recording(run.recorder, planned, changes, on_outcome, reads_again=reads_again)
+    return Recording(run.recorder, planned, changes, on_outcome)
 
 
 def _begin(

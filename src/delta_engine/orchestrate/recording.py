@@ -27,7 +27,7 @@ from delta_engine.drift.synchronizing import (
     unconfirmed,
     with_late_views,
 )
-from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, of_tables
+from delta_engine.execute.outcomes import AnyOutcome, OnOutcome, OutcomeKind, is_of_table, of_tables
 from delta_engine.models import (
     QualifiedName,
     SchemaName,
@@ -63,7 +63,6 @@ class Recording:
         recorder: keeps the records of the run.
         planned: what the run applies.
         changes: what the run records of itself, by the resources' keys.
-        reads_again: whether the run reads again what it has changed completely. Until then it is in doubt.
 
     `attempted` has the models that the run is about to apply, by the resources' keys.
     """
@@ -74,8 +73,6 @@ class Recording:
         planned: PlannedRun,
         changes: Mapping[str, LastChange],
         on_outcome: OnOutcome,
-        *,
-        reads_again: bool,
     ) -> None:
         plan = planned.plan
         undo = planned.intent.undo
@@ -87,7 +84,6 @@ class Recording:
         self._recorder = recorder
         self._former = recorder.state.resources
         self._on_outcome = on_outcome
-        self._reads_again = reads_again
         self._intent = planned.intent
         self._observed = planned.basis.observed
         self._ignored_renames = ignored_renames(planned.drifted)
@@ -147,13 +143,11 @@ class Recording:
         done = {
             resource_key(outcome.name)
             for outcome in self._outcomes
-            if outcome.failure is None and outcome.kind is not OutcomeKind.DROPPED
+            if outcome.failure is None
+            and outcome.kind is not OutcomeKind.DROPPED
+            and (is_of_table(outcome) or resource_key(outcome.name) in self._redefined)
         }
-        return [
-            model
-            for key, model in self._intended.items()
-            if key in done and self._is_read_again(model.qualified_name)
-        ]
+        return [model for key, model in self._intended.items() if key in done]
 
     def confirm(self, models: Iterable[Securable], observed: CatalogState) -> frozenset[str]:
         """Compare what was just applied with a second read, and record a difference as lag.
@@ -255,9 +249,11 @@ class Recording:
         record = self._unfinished(name, outcome) if failure else self._recorded_as_applied(name)
         if _is_touched(outcome):
             record = replace(record, change=self.changes[resource_key(name)])
+        if failure is None:
+            record = self._with_lag(record)
         status = record.status
-        if failure is None and self._is_read_again(name):  # in case that the run is killed before
-            record = unconfirmed(self._with_lag(record), _NOT_READ_AGAIN)
+        if failure is None and resource_key(name) in self._redefined:  # in case that the run is killed before
+            record = unconfirmed(record, _NOT_READ_AGAIN)
         checkpoint = Checkpoint(
             resource=resource_key(name),
             status=status,
@@ -275,12 +271,6 @@ class Recording:
         if isinstance(model, Table):
             self.note_schema(model)
         return self._records.applied(model, is_changed=True, is_rewritten=model.key in self._replaced)
-
-    def _is_read_again(self, name: SecurableName) -> bool:
-        """Whether the run reads what it applies of a securable a second time."""
-        key = resource_key(name)
-        is_read = isinstance(name, QualifiedName) or key in self._redefined
-        return self._reads_again and is_read and key in self._intended
 
     def _with_lag(self, record: AnyRecord) -> AnyRecord:
         """Return the record of what was just applied; that of a table with what views may show late of it."""

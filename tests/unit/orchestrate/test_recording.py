@@ -70,7 +70,7 @@ class Run:
             (KEY, resource_key(SILVER), resource_key(OTHERS)), LastChange(run="run-1", at=NOON)
         )
         self.records = AppliedRecords(self.recorder, planned)
-        self.recording = Recording(self.recorder, planned, changes, lambda _outcome: None, reads_again=False)
+        self.recording = Recording(self.recorder, planned, changes, lambda _outcome: None)
 
     def table(self, key: str = KEY) -> Recorded[Table]:
         resource = self.recorder.resources[key]
