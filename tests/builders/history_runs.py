@@ -168,6 +168,7 @@ def _sync(world: World, fault: Sync) -> None:
         schema_wanted,
         has_failed=done.failure is not None if done else world.seen_schema().parts != schema_wanted,
         is_touched=bool(planned.plan.align_schemas),
+        was_refused=done is not None and done.failure is not None and not done.statements,
         has_ended=has_ended,
     )
     touched = {first_name(action.table.table) for action in planned.plan.table_actions()}
@@ -254,6 +255,8 @@ def _revert(world: World) -> None:
     touched = {first_name(action.table.table) for action in planned.plan.table_actions()}
     for name in () if planned.refusals else world.declared:
         page, seen, former = world.pages[name], world.seen(name), before[name]
+        if seen and page.model and name not in touched and seen.columns == column_names(page.model):
+            page.order = seen.columns  # others gave it the order that was declared
         if not {*drift[name]} - kept[name]:
             assert seen == former
             continue

@@ -202,7 +202,8 @@ def with_agreed_order(record: Recorded[Table], model: Table, observed: TableStat
     """Return the record of a table that was given the order of its model outside the engine: it is the recorded one."""
     if not record.column_order or not _is_in_order(model, observed):
         return record
-    return replace(record, column_order=())
+    drift = tuple(part for part in record.drift if part.field != "column order")
+    return replace(record, column_order=(), drift=drift)
 
 
 def _is_in_order(model: Table, observed: TableState) -> bool:

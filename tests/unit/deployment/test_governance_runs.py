@@ -279,3 +279,15 @@ def test_a_hidden_body_is_no_drift(catalog: FakeUnityCatalog, deployment: Deploy
     sync(catalog, deployment, OTHER, shown=hidden)
     assert not is_planned(catalog, deployment, OTHER)
     assert drift(catalog, deployment, OTHER) == []
+
+
+def test_what_a_killed_run_left_in_doubt_still_is_after_a_refusal(
+    catalog: FakeUnityCatalog, deployment: Deployment
+) -> None:
+    with pytest.raises(Kill):
+        sync(catalog, deployment, HIDE, shown=respelled, directly=killed)
+    changed = replace(HIDE, comment="Hides")
+    with pytest.raises(ApplyFailedError):
+        sync(catalog, deployment, changed, shown=respelled, at="FUNCTION")
+    assert (record(deployment).status, record(deployment).attempted) == (Status.UNKNOWN, ())
+    assert drift(catalog, deployment, HIDE, shown=respelled) == []

@@ -121,3 +121,14 @@ def test_many_adopted_tables_are_counted_and_full_lists_them(project: CatalogPro
     project.declare(*(OTHERS.replace("others", name) for name in names))
     assert "dev.silver.t09, 2 more, which --full lists\n" in project.run("plan").stdout
     assert "dev.silver.t10, dev.silver.t11\n" in project.run("plan --full").stdout
+
+
+def test_a_table_that_others_gave_the_declared_order_is_healthy_after_the_sync(
+    project: CatalogProject,
+) -> None:
+    project.declare("name: orders, columns: [{name: note, type: string}, {name: id, type: bigint}]")
+    project.sync()
+    project.by_hand("ALTER TABLE `dev`.`silver`.`orders` ALTER COLUMN `note` FIRST")
+    project.sync()
+    listed = json.loads(project.run("state list --json").stdout)["resources"]
+    assert listed["table.dev.silver.orders"]["status"] == "healthy"

@@ -14,11 +14,10 @@ from delta_engine.models import CheckConstraint, Column, ColumnMask, PrimaryKey,
 from delta_engine.orchestrate.drift_reports import report_drift
 from delta_engine.orchestrate.orchestrator import Orchestrator
 from delta_engine.ownership.recorded import Status
-from tests.builders.late_views import allowing, records_in
+from tests.builders.late_views import ADDRESS, KEY, allowing, records_in
 from tests.builders.models import orders
 from tests.fakes.faulty import Faulty
 
-ADDRESS, KEY = "`dev`.`silver`.`orders`", "table.dev.silver.orders"
 PLAIN = orders(Column("id", "bigint", is_nullable=False), Column("note", "string"))
 BY_HAND = f"CREATE TABLE {ADDRESS} (`id` BIGINT NOT NULL, `note` STRING COMMENT 'theirs') USING DELTA"
 THEIRS = {
