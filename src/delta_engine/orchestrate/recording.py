@@ -247,7 +247,7 @@ class Recording:
     def _record_kept(self, name: SecurableName, outcome: AnyOutcome) -> None:
         failure = outcome.failure
         record = self._unfinished(name, outcome) if failure else self._recorded_as_applied(name)
-        if _is_touched(outcome):
+        if _is_touched(name, outcome):
             record = replace(record, change=self.changes[resource_key(name)])
         if failure is None:
             record = self._with_lag(record)
@@ -283,16 +283,11 @@ class Recording:
 
     def _unfinished(self, name: SecurableName, outcome: AnyOutcome) -> AnyRecord:
         key, failure = resource_key(name), outcome.failure
-        earlier = self._recorder.resources.get(key)
-        left: Failure | None = Failure(_status_after(outcome), failure.first_line if failure else "")
-        is_touched = _is_touched(outcome)
-        if not is_touched and earlier is not None and earlier.is_half_done and not earlier.attempts:
-            left = earlier.failure  # what the run before left in doubt still is
         return unfinished(
             name,
-            left,
-            attempted=self.attempted.get(key, ()) if is_touched else (),
-            earlier=earlier,
+            Failure(_status_after(outcome), failure.first_line if failure else ""),
+            attempted=self.attempted.get(key, ()) if _is_touched(name, outcome) else (),
+            earlier=self._recorder.resources.get(key),
             change=self.changes.get(key),
         )
 
@@ -328,14 +323,10 @@ def _status_after(outcome: AnyOutcome) -> Status:
     return Status.UNKNOWN if failure is not None and may_have_run(failure) else Status.FAILED
 
 
-def _is_touched(outcome: AnyOutcome) -> bool:
-    """Whether a run may have changed a resource.
-
-    One of which the first statement was refused, or that only waited for a failed one, was not touched.
-    """
-    failure = outcome.failure
-    may_be_changed = failure is not None and bool(failure.sql) and may_have_run(failure)
-    return bool(outcome.statements) or may_be_changed
+def _is_touched(name: SecurableName, outcome: AnyOutcome) -> bool:
+    """Whether a run may have changed a resource: a table that only waited for a failed one was not touched."""
+    is_sent = bool(outcome.statements or (outcome.failure and outcome.failure.sql))
+    return is_sent or not isinstance(name, QualifiedName)
 
 
 def _log_outcome(outcome: AnyOutcome) -> None:

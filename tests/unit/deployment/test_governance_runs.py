@@ -236,9 +236,7 @@ def test_a_failed_creation_is_recorded_and_done_again(
         sync(catalog, deployment, HIDE, PII, at="CREATE POLICY", how=how)
     left = deployment.peek_replayed()
     assert left is not None
-    assert left.resources[POLICY_KEY].attempted == (
-        (PII,) if how is Kill else ()
-    )  # refused: nothing was made
+    assert left.resources[POLICY_KEY].attempted == (PII,)
     assert drift(catalog, deployment, HIDE, PII) == []
     sync(catalog, deployment, HIDE, PII)
     assert record(deployment, POLICY_KEY).status is Status.HEALTHY
@@ -279,15 +277,3 @@ def test_a_hidden_body_is_no_drift(catalog: FakeUnityCatalog, deployment: Deploy
     sync(catalog, deployment, OTHER, shown=hidden)
     assert not is_planned(catalog, deployment, OTHER)
     assert drift(catalog, deployment, OTHER) == []
-
-
-def test_what_a_killed_run_left_in_doubt_still_is_after_a_refusal(
-    catalog: FakeUnityCatalog, deployment: Deployment
-) -> None:
-    with pytest.raises(Kill):
-        sync(catalog, deployment, HIDE, shown=respelled, directly=killed)
-    changed = replace(HIDE, comment="Hides")
-    with pytest.raises(ApplyFailedError):
-        sync(catalog, deployment, changed, shown=respelled, at="FUNCTION")
-    assert (record(deployment).status, record(deployment).attempted) == (Status.UNKNOWN, ())
-    assert drift(catalog, deployment, HIDE, shown=respelled) == []

@@ -156,7 +156,7 @@ def test_attempts_add_up_until_a_run_succeeds(catalog: FakeUnityCatalog, deploym
 def test_a_table_as_declared_settles_the_attempts(catalog: FakeUnityCatalog, deployment: Deployment) -> None:
     sync(catalog, deployment, BARE)
     with pytest.raises(ApplyFailedError):
-        sync(catalog, deployment, RICH, at="GRANT")
+        sync(catalog, deployment, replace(BARE, comment="new"), at="COMMENT ON")
     assert record(deployment).attempted
     sync(catalog, deployment, BARE)
     assert record(deployment).attempted == ()

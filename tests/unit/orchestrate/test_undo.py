@@ -778,11 +778,13 @@ def test_rows_that_are_written_after_a_killed_undo_stay(
     assert project.plan()["tables"] == []
 
 
-def test_what_a_killed_undo_changed_before_its_restore_is_its_own(project: CatalogProject) -> None:
+def test_what_a_killed_undo_changed_before_its_restore_is_its_own(
+    project: CatalogProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where keys are properties, their drops are commits."""
     dropped_column(project)
-    project.kill("undo --yes", "RESTORE")
-    project.catalog.write_rows(ORDERS, "UNSET TBLPROPERTIES")
+    drop_key = partial(project.catalog.write_rows, ORDERS, "UNSET TBLPROPERTIES")
+    assert fail_undo(project, monkeypatch, "RESTORE TABLE", drop_key) == 1
     assert ran(project, "undo --yes") == ["RESTORE TABLE `dev`.`silver`.`orders` TO VERSION AS OF 0"]
 
 
