@@ -168,6 +168,7 @@ def _sync(world: World, fault: Sync) -> None:
         schema_wanted,
         has_failed=done.failure is not None if done else world.seen_schema().parts != schema_wanted,
         is_touched=bool(planned.plan.align_schemas),
+        was_refused=done is not None and done.failure is not None and not done.statements,
         has_ended=has_ended,
     )
     touched = {first_name(action.table.table) for action in planned.plan.table_actions()}
@@ -177,6 +178,8 @@ def _sync(world: World, fault: Sync) -> None:
         has_failed = name in touched and (outcome is None or outcome.failure is not None)
         if has_failed and outcome is not None and world.present_name(name) != model.table_name:
             pass  # its rename failed, and no other statement ran
+        elif has_failed and outcome is not None and not outcome.statements:
+            page.attempts += (page.declared,) if page.declared is not None else ()  # the first was refused
         elif has_failed:
             renames = renames_of(model, before[name])
             page.attempts += (parts_of(model), *(followed_under(page, renames) if renames else ()))

@@ -14,15 +14,27 @@ from tests.cases.ownership_ledger import Parts, Seen, parts_of_schema
 
 
 def note_synced(
-    world: World, before: Seen, wanted: Parts, *, has_failed: bool, is_touched: bool, has_ended: bool
+    world: World,
+    before: Seen,
+    wanted: Parts,
+    *,
+    has_failed: bool,
+    is_touched: bool,
+    was_refused: bool,
+    has_ended: bool,
 ) -> None:
-    """Note what a sync did; `has_failed` is whether it did not reach the end of its statements for the schema."""
+    """Note what a sync did.
+
+    Args:
+        has_failed: whether it did not reach the end of its statements for the schema.
+        was_refused: whether the first of them was refused: what was applied before counts as attempted.
+    """
     page, model, seen = world.schema_page, world.schema, world.seen_schema()
     if model is None:
         return
     parts = parts_of_schema(model)
     if is_touched and has_failed:
-        page.attempts += (parts,)
+        page.attempts += (page.declared if was_refused and page.declared is not None else parts,)
         return
     if not is_touched and not has_ended:
         return

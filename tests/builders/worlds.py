@@ -44,7 +44,11 @@ class Unreliable:
     def run(self, sql: str) -> Sequence[Row]:
         if self.ran == self.fault.fails_at:
             self.ran += 1
-            raise Kill if self.fault.is_killed else StatementError("no", sql=sql, error_class=None)
+            raise (
+                Kill
+                if self.fault.is_killed
+                else StatementError("no", sql=sql, error_class="PERMISSION_DENIED")
+            )
         self.ran += 1
         return self.catalog.run(sql)
 

@@ -294,6 +294,11 @@ def is_refused_query(error: StatementError) -> bool:
     return is_bad or _names(_BAD_QUERIES, error) or _begins((*_UNKNOWN_COLUMN, "PARSE_SYNTAX_ERROR"), error)
 
 
+def is_refusal(error: StatementError) -> bool:
+    """Whether the platform refused a statement before it ran, and says so: other failures may come from behind it."""
+    return is_forbidden(error) or is_refused_query(error) or is_unsupported(error)
+
+
 def is_unreachable(error: StatementError) -> bool:
     """Whether a server behind Spark, such as a catalog's, was unreachable."""
     return _raised(_UNREACHABLE, error) or _HTTP_NOTHING in error.message

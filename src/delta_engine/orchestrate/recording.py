@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from delta_engine.aspects import former_name, redefines
 from delta_engine.aspects.columns import ColumnAdd
 from delta_engine.aspects.partitioning import RewriteTable
 from delta_engine.aspects.restores import RestoreTable
 from delta_engine.aspects.storage import SetManaged, UnsetManaged
-from delta_engine.backends.error_conditions import may_have_run
+from delta_engine.backends.error_conditions import is_refusal, may_have_run
 from delta_engine.deployment.document import ApplyActions, Checkpoint
 from delta_engine.deployment.recorder import RunRecorder
 from delta_engine.deployment.resources import unfinished, with_renamed, with_version
@@ -39,7 +39,15 @@ from delta_engine.models import (
     resource_key,
 )
 from delta_engine.orchestrate.applied_records import AppliedRecords
-from delta_engine.ownership.recorded import AnyRecord, Failure, LastChange, Recorded, Status, table_record
+from delta_engine.ownership.recorded import (
+    AnyRecord,
+    Failure,
+    Kept,
+    LastChange,
+    Recorded,
+    Status,
+    table_record,
+)
 from delta_engine.state.states import CatalogState
 from delta_engine.state.table_queries import TableVersion, TableVersionReader
 from delta_engine.telemetry.context import command
@@ -286,10 +294,25 @@ class Recording:
         return unfinished(
             name,
             Failure(_status_after(outcome), failure.first_line if failure else ""),
-            attempted=self.attempted.get(key, ()) if _is_touched(name, outcome) else (),
+            attempted=self._attempted(outcome) if _is_touched(name, outcome) else (),
             earlier=self._recorder.resources.get(key),
             change=self.changes.get(key),
         )
+
+    def _attempted(self, outcome: AnyOutcome) -> Sequence[Kept[Any]]:
+        """Return the models that a run attempted of a securable which it did not finish.
+
+        If the first statement was refused, that is what was applied before, or nothing of a table to adopt: parts of
+        others that the refused model names do not become the engine's.
+        """
+        name, key = outcome.name, resource_key(outcome.name)
+        earlier = self._recorder.resources.get(key)
+        if _was_refused(outcome) and key not in self._former_names:
+            if earlier is not None and earlier.applied is not None:
+                return (earlier.applied,)
+            if isinstance(name, QualifiedName) and self._observed.table(name).exists:
+                return ()
+        return self.attempted.get(key, ())
 
     def _confirmed(self, intended: Securable, observed: CatalogState) -> AnyRecord:
         name, key = intended.qualified_name, resource_key(intended.qualified_name)
@@ -321,6 +344,12 @@ def _status_after(outcome: AnyOutcome) -> Status:
         return Status.DEGRADED
     failure = outcome.failure
     return Status.UNKNOWN if failure is not None and may_have_run(failure) else Status.FAILED
+
+
+def _was_refused(outcome: AnyOutcome) -> bool:
+    """Whether the platform refused the first statement: a repeated one may have run before."""
+    failure, was_repeated = outcome.failure, any(run.retries for run in outcome.runs)
+    return failure is not None and is_refusal(failure) and not (outcome.statements or was_repeated)
 
 
 def _is_touched(name: SecurableName, outcome: AnyOutcome) -> bool:

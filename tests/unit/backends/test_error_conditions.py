@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import pytest
 
@@ -17,6 +17,7 @@ from delta_engine.backends.error_conditions import (
     is_missing_catalog,
     is_missing_class,
     is_missing_table,
+    is_refusal,
     is_refused_query,
     is_unauthenticated,
     is_unreachable,
@@ -286,3 +287,21 @@ def test_a_refused_query_is_one_that_the_platform_cannot_make_sense_of(
     message: str, is_refused: bool
 ) -> None:
     assert is_refused_query(statement_error(message, sql="S")) is is_refused
+
+
+@pytest.mark.parametrize(
+    ("facts", "is_refused"),
+    [
+        ({"error_class": "PERMISSION_DENIED"}, True),
+        ({"error_class": None, "sql_state": "42501"}, True),
+        ({"error_class": "PARSE_SYNTAX_ERROR"}, True),
+        ({"error_class": "DELTA_POST_COMMIT_HOOK_FAILED", "sql_state": "2DKD0"}, False),
+        ({"error_class": "INTERNAL_ERROR", "sql_state": "XX000"}, False),
+        ({"error_class": "STATEMENT_TIMEOUT"}, False),
+        ({"error_class": "TEMPORARILY_UNAVAILABLE"}, False),
+        ({"error_class": None}, False),
+    ],
+)
+def test_a_refusal_is_named_by_the_platform(facts: dict[str, Any], is_refused: bool) -> None:
+    error = StatementError("no", sql="S", **facts)
+    assert is_refusal(error) is is_refused
