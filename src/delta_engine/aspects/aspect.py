@@ -320,6 +320,10 @@ def value_aspect(
         if desired is not None and not is_same(desired, observed):
             yield action(desired, observed)
 
+    def accepted(model: Any, observed: Any, _action: SomeValueAction) -> Any:
+        assert facet.observed is not None
+        return replace(model, **{facet.attribute: facet.observed(observed)})
+
     def render(actions: Sequence[SomeValueAction], context: OwnedContext) -> Iterable[str]:
         return [statement(context.securable, action.desired) for action in actions] if statement else ()
 
@@ -330,7 +334,7 @@ def value_aspect(
         diff=diff or changed,
         render=render,
         explain=lambda action: [Change(name, described(action.observed), described(action.desired))],
-        accept=lambda model, _observed, action: replace(model, **{facet.attribute: action.observed}),
+        accept=accepted,
         drift_kind=lambda _action: drift_kind,
         is_in_history=is_in_history,
         create=lambda desired, _context: create(desired),

@@ -34,17 +34,14 @@ TOLD_BY_VIEWS_ALONE: Final = frozenset(
         DriftKind.COLUMN_TAG,
         DriftKind.GRANT,
         DriftKind.GRANT_ADDED,
+        DriftKind.OWNER,
         DriftKind.ROW_FILTER,
         DriftKind.COLUMN_MASK,
     }
 )
 """What may be shown late, even if a table is read directly: a description does not tell that a mask was removed."""
 
-NOT_TOLD_BY_ITSELF: Final = TOLD_BY_VIEWS_ALONE | {
-    DriftKind.OWNER,
-    DriftKind.PRIMARY_KEY,
-    DriftKind.FOREIGN_KEY,
-}
+NOT_TOLD_BY_ITSELF: Final = TOLD_BY_VIEWS_ALONE | {DriftKind.PRIMARY_KEY, DriftKind.FOREIGN_KEY}
 """What may be shown late of a table that a run did not read again. Older runtimes describe no keys."""
 
 _TOLD_BY_ITSELF: Final = frozenset(

@@ -33,7 +33,7 @@ from delta_engine.drift.comparison import differences_of, drift_of, is_known, st
 from delta_engine.drift.drifted_resources import ComparedResource
 from delta_engine.drift.lateness import (
     HIDING,
-    NOT_TOLD_BY_ITSELF,
+    TOLD_BY_VIEWS_ALONE,
     described_changes,
     is_creation_begun_recently,
     may_lag,
@@ -219,7 +219,7 @@ def _late(
 def _is_told_by_views(difference: aspects.Difference) -> bool:
     """Whether only views tell it: a table tells of a filter or mask as soon as it is set."""
     is_set = difference.kind in HIDING and difference.change.desired is not None
-    return difference.kind in NOT_TOLD_BY_ITSELF and not is_set
+    return difference.kind in TOLD_BY_VIEWS_ALONE and not is_set
 
 
 def _is_soon_after(record: AnyRecord, earlier: Recorded[Table] | None) -> bool:

@@ -567,6 +567,31 @@ def test_a_tag_that_goes_back_to_what_a_view_shows_after_two_changes_is_set(
         assert drifted(engine, model) == {}
 
 
+@pytest.mark.parametrize("sync", SYNCS)
+def test_a_key_that_a_run_added_and_no_view_shows_yet_is_dropped_again(
+    sync: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    """The table tells of its keys itself."""
+    without = replace(KEYED, primary_key=None)
+    engine.sync_tables([without])
+    freeze(runner, engine, without, "table_constraints", "key_column_usage")
+    SYNCS[sync](engine, KEYED)
+    engine.sync_tables([without])
+    assert runner.catalog.tables["dev.silver.orders"].state.primary_key is None
+
+
+@pytest.mark.parametrize("sync", SYNCS)
+def test_an_owner_that_a_model_takes_back_is_set_while_the_view_shows_it_late(
+    sync: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    before = replace(KEYED, owner="one")
+    engine.sync_tables([before])
+    freeze(runner, engine, before, "tables")
+    SYNCS[sync](engine, replace(KEYED, owner="two"))
+    engine.sync_tables([before])
+    assert runner.catalog.tables["dev.silver.orders"].state.owner == "one"
+
+
 TWO_TAGS = replace(KEYED, tags={"team": "one", "gone": "soon"}, owner="one")
 
 
