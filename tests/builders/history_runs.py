@@ -35,7 +35,7 @@ from tests.builders.histories import (
     modelled_schema,
     statement_by_hand,
 )
-from tests.builders.worlds import EVERYTHING, Kill, World, first_name
+from tests.builders.worlds import EVERYTHING, REFUSED, Kill, World, first_name
 from tests.cases import schema_expectations as expected_schema
 from tests.cases.ownership_expectations import (
     after_sync,
@@ -168,7 +168,7 @@ def _sync(world: World, fault: Sync) -> None:
         schema_wanted,
         has_failed=done.failure is not None if done else world.seen_schema().parts != schema_wanted,
         is_touched=bool(planned.plan.align_schemas),
-        was_refused=done is not None and done.failure is not None and not done.statements,
+        was_refused=done is not None and was_refused(done),
         has_ended=has_ended,
     )
     touched = {first_name(action.table.table) for action in planned.plan.table_actions()}
@@ -178,8 +178,8 @@ def _sync(world: World, fault: Sync) -> None:
         has_failed = name in touched and (outcome is None or outcome.failure is not None)
         if has_failed and outcome is not None and world.present_name(name) != model.table_name:
             pass  # its rename failed, and no other statement ran
-        elif has_failed and outcome is not None and not outcome.statements:
-            page.attempts += (page.declared,) if page.declared is not None else ()  # the first was refused
+        elif has_failed and outcome is not None and was_refused(outcome):
+            page.attempts += (page.declared,) if page.declared is not None else ()
         elif has_failed:
             renames = renames_of(model, before[name])
             page.attempts += (parts_of(model), *(followed_under(page, renames) if renames else ()))
@@ -194,6 +194,12 @@ def _sync(world: World, fault: Sync) -> None:
         _forget_deleted(world)
     if is_whole:
         assert not plan_unlocked(world.engine(), world.declared_models).plan
+
+
+def was_refused(outcome: AnyOutcome) -> bool:
+    """Whether the first statement certainly did nothing."""
+    failure = outcome.failure
+    return failure is not None and failure.error_class == REFUSED and not outcome.statements
 
 
 def _note_applied(world: World, name: str, before: Seen | None, *, is_touched: bool, has_ended: bool) -> None:

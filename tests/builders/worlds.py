@@ -33,6 +33,10 @@ class Kill(BaseException):
     """Ends a run from within, as `kill -9` does."""
 
 
+REFUSED = "PERMISSION_DENIED"
+"""The condition of a statement that certainly did nothing: every second one that fails."""
+
+
 @dataclass
 class Unreliable:
     """Runs statements on a catalog; one of them fails, or the run is killed there."""
@@ -47,7 +51,9 @@ class Unreliable:
             raise (
                 Kill
                 if self.fault.is_killed
-                else StatementError("no", sql=sql, error_class="PERMISSION_DENIED")
+                else StatementError(
+                    "no", sql=sql, error_class=REFUSED if self.ran % 2 == 0 else "INTERNAL_ERROR"
+                )
             )
         self.ran += 1
         return self.catalog.run(sql)

@@ -75,7 +75,7 @@ def meaning(state: TableState) -> tuple[object, ...]:
         state.table_comment,
         key and ((key.name or "").lower(), tuple(map(str.lower, key.columns))),
         {(key.name, tuple(map(str.lower, key.columns))) for key in state.foreign_keys},
-        {(check.name.lower(), check.expression.lower()) for check in state.checks},
+        {(check.name.lower(), check.expression.lower().strip("( )")) for check in state.checks},
         tuple(map(str.lower, state.cluster_by)),
     )
 

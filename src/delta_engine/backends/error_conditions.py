@@ -296,7 +296,8 @@ def is_refused_query(error: StatementError) -> bool:
 
 def is_refusal(error: StatementError) -> bool:
     """Whether the platform refused a statement before it ran, and says so: other failures may come from behind it."""
-    return is_forbidden(error) or is_refused_query(error) or is_unsupported(error)
+    is_named = is_forbidden(error) or is_refused_query(error) or is_unsupported(error)
+    return is_named and not may_have_run(error)
 
 
 def is_unreachable(error: StatementError) -> bool:

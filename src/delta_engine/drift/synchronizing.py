@@ -161,16 +161,18 @@ def with_late_views(
 ) -> AnyRecord:
     """Return the record of a table that was just applied, with what views may still show as it was before.
 
-    Under a new name, they may show nothing yet.
+    Under a new name, they may show nothing at first.
 
     Args:
         before: the table as it was shown then.
         earlier: the record before the apply.
     """
-    states = [_with_new_columns(before, model)] if before.exists else []
+    states = []
     if not before.exists or before.former_name is not None:
         columns = tuple(replace(column, tags={}) for column in model.columns)
         states.append(state_of(replace(model, columns=columns, tags={}, grants={})))
+    if before.exists:
+        states.append(_with_new_columns(before, model))
     lag: dict[RecordedDifference, None] = {}
     for state in states:
         lag |= dict.fromkeys(_late(record, model, state, earlier, policy, _is_told_by_views)[1])

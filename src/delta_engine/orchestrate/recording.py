@@ -302,15 +302,16 @@ class Recording:
     def _attempted(self, outcome: AnyOutcome) -> Sequence[Kept[Any]]:
         """Return the models that a run attempted of a securable which it did not finish.
 
-        If the first statement was refused, that is what was applied before, or nothing of a table to adopt: parts of
-        others that the refused model names do not become the engine's.
+        If the first statement was refused, that is what was applied before, or nothing of what the run was to adopt:
+        parts of others that the refused model names do not become the engine's. What was to be renamed has its record
+        under the former name.
         """
-        name, key = outcome.name, resource_key(outcome.name)
-        earlier = self._recorder.resources.get(key)
+        key = resource_key(outcome.name)
+        earlier, present = self._recorder.resources.get(key), self._observed.of(outcome.name)
         if _was_refused(outcome) and key not in self._former_names:
-            if earlier is not None and earlier.applied is not None:
+            if earlier is not None and earlier.applied is not None and not earlier.is_begun_drop:
                 return (earlier.applied,)
-            if isinstance(name, QualifiedName) and self._observed.table(name).exists:
+            if present is not None and present.exists:
                 return ()
         return self.attempted.get(key, ())
 
@@ -348,7 +349,8 @@ def _status_after(outcome: AnyOutcome) -> Status:
 
 def _was_refused(outcome: AnyOutcome) -> bool:
     """Whether the platform refused the first statement: a repeated one may have run before."""
-    failure, was_repeated = outcome.failure, any(run.retries for run in outcome.runs)
+    failure = outcome.failure
+    was_repeated = any(run.retries for run in outcome.runs)
     return failure is not None and is_refusal(failure) and not (outcome.statements or was_repeated)
 
 

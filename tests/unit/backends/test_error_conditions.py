@@ -296,6 +296,7 @@ def test_a_refused_query_is_one_that_the_platform_cannot_make_sense_of(
         ({"error_class": None, "sql_state": "42501"}, True),
         ({"error_class": "PARSE_SYNTAX_ERROR"}, True),
         ({"error_class": "DELTA_POST_COMMIT_HOOK_FAILED", "sql_state": "2DKD0"}, False),
+        ({"error_class": "PERMISSION_DENIED", "is_outcome_unknown": True}, False),
         ({"error_class": "INTERNAL_ERROR", "sql_state": "XX000"}, False),
         ({"error_class": "STATEMENT_TIMEOUT"}, False),
         ({"error_class": "TEMPORARILY_UNAVAILABLE"}, False),

@@ -592,6 +592,24 @@ def test_an_owner_that_a_model_takes_back_is_set_while_the_view_shows_it_late(
     assert runner.catalog.tables["dev.silver.orders"].state.owner == "one"
 
 
+@pytest.mark.parametrize("sync", ["unverified", "killed"])
+def test_a_view_that_shows_a_renamed_table_without_its_tag_and_then_with_the_former_one_is_late(
+    sync: str, runner: Faulty, engine: Orchestrator
+) -> None:
+    engine.sync_tables([replace(KEYED, tags={"team": "one"})])
+    after = replace(KEYED, table_name="sales", renamed_from=("orders",), tags={"team": "two"})
+    shown: list[Row] = []
+    lag(runner, "table_tags", noting(shown))
+    SYNCS[sync](engine, after)
+    drifted(engine, after)
+    lag(runner, "table_tags")
+    with open_run(engine, "drift") as run:
+        record_statuses(run, [after])
+    assert drifted(engine, after) == {}
+    lag(runner, "table_tags", lambda _: [{**row, "tag_value": "one"} for row in shown])
+    assert drifted(engine, after) == {}
+
+
 TWO_TAGS = replace(KEYED, tags={"team": "one", "gone": "soon"}, owner="one")
 
 
