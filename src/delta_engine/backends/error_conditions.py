@@ -138,7 +138,7 @@ _KNOWN: Final = (
     *(*_THROTTLED, *_UNAVAILABLE, *_COMMIT_CONFLICTS, *_CREATION_RACES, *_UNSUPPORTED, *_FORBIDDEN),
     *(*_UNKNOWN_COLUMN, UNAUTHENTICATED),
 )
-"""Prefixes of all conditions that the engine interprets."""
+"""Prefixes of the conditions that Spark Connect may name in a message without the rest of their form."""
 
 _UNREACHABLE: Final = (
     *("ClosedChannelException", "ConnectException", "ConnectTimeoutException", "HttpConnectTimeoutException"),
@@ -240,7 +240,7 @@ is_missing_schema: Question = partial(_names, _MISSING_SCHEMA)
 """Whether a schema does not exist."""
 
 is_existing: Question = partial(_names, (*_EXISTING_TABLE, *_EXISTING_OTHER))
-"""Whether a CREATE was refused because the name exists."""
+"""Whether a CREATE of anything but a schema was refused because the name exists."""
 
 is_existing_part: Question = partial(_names, _EXISTING_PART)
 """Whether a table already has the column or constraint that a statement adds."""
@@ -287,7 +287,7 @@ def is_forbidden(error: StatementError) -> bool:
 
 
 def is_refused_query(error: StatementError) -> bool:
-    """Whether the platform cannot make sense of a query: its SQLSTATE is a syntax error, or a name that is missing."""
+    """Whether a statement is wrong: its syntax, or a name in it that is missing or taken."""
     if is_forbidden(error):
         return False
     is_bad = (error.sql_state or "").startswith(_SYNTAX_OR_ACCESS)

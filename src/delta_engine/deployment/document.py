@@ -34,7 +34,7 @@ class EnvironmentRecord(OpenStruct, frozen=True, kw_only=True):
 
 
 class ApplyActions(OpenStruct, frozen=True, kw_only=True):
-    """How many securables the last apply touched."""
+    """How many securables the last apply created, changed and dropped, without unfinished ones."""
 
     added: Count
     changed: Count

@@ -76,7 +76,9 @@ def compared(
     *,
     now: datetime,
 ) -> dict[str, ComparedResource]:
-    """Compare every record with what exists, once, by resource key. Resources that were not read are left out.
+    """Compare each applied record with what exists under its present name, once, by resource key.
+
+    Left out is what was not read, and what something else has taken the name of.
 
     Args:
         policy: of the environment.
@@ -272,7 +274,7 @@ def still_accepted(resource: ComparedResource) -> tuple[AcceptedDrift, ...]:
 
 
 def explained(resource: ComparedResource) -> tuple[Difference, ...]:
-    """Return the changes since the baseline that an unfinished run may have made. They are not drift."""
+    """Return the changes that an unfinished run may have made, or that are shown late. They are not drift."""
     if not resource.attempted:
         return ()
     settled, drift = replace(resource, attempted=()), drift_of(resource)

@@ -26,7 +26,7 @@ from delta_engine.state.states import (
 )
 
 HIDING: Final = (DriftKind.ROW_FILTER, DriftKind.COLUMN_MASK)
-"""What a table tells of itself as soon as it is set, before its view shows it."""
+"""Row filters and masks. A table tells of one as soon as it is set; it cannot prove that one was removed."""
 
 TOLD_BY_VIEWS_ALONE: Final = frozenset(
     {
@@ -39,7 +39,7 @@ TOLD_BY_VIEWS_ALONE: Final = frozenset(
         DriftKind.COLUMN_MASK,
     }
 )
-"""What may be shown late, even if a table is read directly: a description does not tell that a mask was removed."""
+"""What may be shown late, even if a table is read directly. Filters and masks that were removed are part of it."""
 
 NOT_TOLD_BY_ITSELF: Final = TOLD_BY_VIEWS_ALONE | {DriftKind.PRIMARY_KEY, DriftKind.FOREIGN_KEY}
 """What may be shown late of a table that a run did not read again. Older runtimes describe no keys."""
@@ -57,7 +57,7 @@ _TOLD_BY_ITSELF: Final = frozenset(
         DriftKind.VIEW_COLUMN_COMMENT,
     }
 )
-"""What a snapshot takes from views of `information_schema`, and a table or view tells of itself as well."""
+"""What a snapshot takes from `information_schema`, and a direct read of the table or view may correct."""
 
 _LONGEST_LAG: Final = timedelta(hours=1)
 
@@ -122,7 +122,7 @@ def shown_late(resource: ComparedResource, present: SecurableState) -> tuple[Dif
 def may_be_late(resource: ComparedResource, now: datetime) -> bool:
     """Whether a table or view may be as it was applied, and the catalog only shows that late.
 
-    What a view shows may also look like what an unfinished run was to do, and did not.
+    A late `information_schema` may also make it look as if an unfinished run had done what it did not.
     """
     if not is_recent(resource.record, now):
         return False

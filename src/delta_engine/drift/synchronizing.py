@@ -62,7 +62,7 @@ from delta_engine.state.function_states import FunctionState
 from delta_engine.state.states import CatalogState, SecurableState, TableState, state_of
 
 NOT_SHOWN_YET = "immediately after the apply, the catalog did not show all of it yet"
-"""Why an applied table that can be read is not verified."""
+"""Why what a run has just applied is not verified, although it was read again."""
 
 
 def synchronize(
@@ -78,7 +78,7 @@ def synchronize(
     Args:
         observed: a snapshot. Resources that it does not cover keep their status.
         compared_resources: the comparisons with it, by resource key.
-        managed: the keys of all models' tables; None if only some models were loaded: unmanaged tables are unknown.
+        managed: the resource keys of all models; None if only some models were loaded: unmanaged tables are unknown.
     """
     resources = {
         key: _synchronized(resource, observed, compared_resources.get(key))
@@ -94,10 +94,10 @@ def synchronize(
 def with_settled_creations(
     state: DeploymentState, undeclared: Iterable[SecurableName], observed: CatalogState, policy: Policy
 ) -> DeploymentState:
-    """Return a document in which no undeclared function or policy, and no table that a run created, is only attempted.
+    """Return a document in which undeclared resources that runs only attempted are recorded as created, or forgotten.
 
     A run can end between a creation and its record. What exists was applied if it is as the run attempted it, and may
-    be another principal's otherwise.
+    be another principal's otherwise. `synchronize` settles such a table.
     """
     records = dict(state.resources)
     for name in undeclared:
@@ -318,7 +318,7 @@ def confirmed_definition(
     before: SecurableState | None,
     observed: SecurableState | None,
 ) -> AnyRecord:
-    """Return the record of a function or policy that was just replaced, after a second read of it.
+    """Return the record of a function, policy or view that was just created or replaced, after a second read of it.
 
     Its baseline has texts as the platform shows them, which may be in other words. Every other difference means that
     the catalog shows the change late, or that it was changed again.

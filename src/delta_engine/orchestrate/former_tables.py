@@ -117,7 +117,7 @@ class FormerTable:
 
     @property
     def _restore(self) -> RestoreTable | None:
-        """RESTORE to the version from before the run; None if statements undo the run."""
+        """RESTORE to the version from before the run. A run records that only if no statement can undo it."""
         former = self.change.version
         if former is None:
             return None

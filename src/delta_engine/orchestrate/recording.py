@@ -65,7 +65,8 @@ _OF_ANOTHER_ID: Final = (RewriteTable, RestoreTable, SetManaged, UnsetManaged)
 class Recording:
     """Records the outcome of each securable of a run, as it is done, and those that needed no statement.
 
-    A resource that was not begun leaves no record. `RunRecorder` journals and saves the records.
+    What a stop kept from beginning leaves no record; what waited for a failed resource is recorded as failed.
+    `RunRecorder` journals and saves the records.
 
     Args:
         recorder: keeps the records of the run.
@@ -116,7 +117,7 @@ class Recording:
 
     @property
     def touched(self) -> ApplyActions:
-        """How many securables were touched so far."""
+        """How many securables were created, changed and dropped so far, without unfinished ones."""
         kinds = [outcome.kind for outcome in self._outcomes]
         return ApplyActions(
             added=kinds.count(OutcomeKind.CREATED),
@@ -355,7 +356,10 @@ def _was_refused(outcome: AnyOutcome) -> bool:
 
 
 def _is_touched(name: SecurableName, outcome: AnyOutcome) -> bool:
-    """Whether a run may have changed a resource: a table that only waited for a failed one was not touched."""
+    """Whether a run may have changed a resource. A table that only waited for a failed one was not touched.
+
+    Everything else counts as touched.
+    """
     is_sent = bool(outcome.statements or (outcome.failure and outcome.failure.sql))
     return is_sent or not isinstance(name, QualifiedName)
 

@@ -1,4 +1,8 @@
-"""Plans the way back from a run: a sync to what was declared before it, with RESTORE where statements lose values."""
+"""Plans the way back from a run: a sync to what was declared before it, with RESTORE where statements lose values.
+
+Which changes need RESTORE is known when they are made (`actions.reversal_of`); whether it is safe is judged here, for
+each table (`former_tables`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is recorded of a securable.
+"""What is recorded of a securable, and the status that follows from it.
 
 The status of a resource is derived from its record (`status_of`). Documents of the deployment state are decoded into
 records and encoded from them.
