@@ -327,15 +327,21 @@ class OwnChangesAreNoDrift(Invariant):
     The record knows what views may show late after a run, and tables tell the rest of themselves. No record knows this
     of a table that a run is changing. A statement that takes effect after another run took the lock over is drift: its
     run ends with an error that says so. A table whose second read fails is reported as unreadable. A table that a
-    killed run renamed is reported with its new name to models that do not know it.
+    killed run renamed is reported with its new name to models that do not know it. Views may show the row filter and
+    masks of a table that a run dropped on a new one of its name, if they did not when that was made: the record of
+    the dropped table went with it.
     """
 
     _TOLD_BY_TABLES: Final = ("tables", "columns", "table_constraints")
+    _LEFT_BY_DROPPED: Final = frozenset({DriftKind.ROW_FILTER, DriftKind.COLUMN_MASK})
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self._touched: set[str] = set()
         self._changing: set[Process] = set()
+        self._protected_at: dict[str, float] = {}
+        self._left_by_dropped: dict[str, tuple[float, float]] = {}
+        self._made_at: dict[str, float] = {}
 
     def on_sent(self, process: Process, sql: str) -> str | None:
         self._changing.add(process)
@@ -344,7 +350,21 @@ class OwnChangesAreNoDrift(Invariant):
     def on_changed(self, process: Process | None, change: Changed) -> str | None:
         if process is None or not process.holds_lock:  # also for a move of columns, which are no parts
             self._touched.add(change.table.rstrip("2"))
+        elif not change.is_rename:
+            self._follow(change)
         return None
+
+    def _follow(self, change: Changed) -> None:
+        """Follow from when to when a view may show a row filter or mask of a table that runs drop and make again."""
+        now, table = self.world.stage.now, change.table
+        if change.before is None:
+            self._made_at[table] = now
+        if change.after is None:
+            if table in self._protected_at:
+                longest = max((lag.seconds for lag in self.world.lags), default=0.0)
+                self._left_by_dropped[table] = (self._protected_at.pop(table) + longest, now + longest)
+        elif any(part == "row filter" or part.endswith(" mask") for part in change.after):
+            self._protected_at.setdefault(table, now)
 
     def on_granted(
         self, process: Process | None, lost: frozenset[str], now: frozenset[str], sql: str
@@ -366,9 +386,16 @@ class OwnChangesAreNoDrift(Invariant):
             is_renamed = any(note.startswith(f"{name}: it was renamed to") for note in process.report.notes)
             if kinds == {DriftKind.TABLE_DELETED} and is_renamed:
                 continue
+            if kinds <= self._LEFT_BY_DROPPED and self._may_show_dropped(name, process.began_at):
+                continue
             if name.rstrip("2") not in self._touched:
                 return f"{process.actor} {process.name} reports what runs did: {resource}"
         return None
+
+    def _may_show_dropped(self, table: str, moment: float) -> bool:
+        """Whether a view may show, after a moment, what a run dropped, and did not when the table was made again."""
+        first, last = self._left_by_dropped.get(table, (0.0, 0.0))
+        return self._made_at.get(table, 0.0) < first and moment < last
 
 
 class ImportsOnlyRead(Invariant):
