@@ -50,7 +50,8 @@ EPILOG = (
     "drift (drift --fail-on), findings (lint), or files not formatted (fmt --check); "
     "3 refused: invalid model or config, unsafe or stale plan, wrong usage, neither a terminal nor --yes; "
     "4 another run holds the lock; "
-    "5 done in part, or applied but not recorded; 130 stopped by Ctrl-C, with the applied changes recorded"
+    "5 done in part, or applied but not recorded; "
+    "130 stopped by Ctrl-C, with the applied changes recorded, or answered with no"
 )
 
 app = command_group(
