@@ -162,9 +162,7 @@ class LossesHaveConsent(Invariant):
         is_restore = change.sql.startswith("RESTORE")
         if process is None or process.command.has_consent or change.is_rename or is_restore:
             return None
-        lost = [
-            part for part in change.gone if _is_column(part) or part.endswith(" mask") or part == "row filter"
-        ]
+        lost = [part for part in change.gone if _is_column(part) or _is_protection(part)]
         return (
             f"{process.actor} {process.name} drops {lost[0]} of {change.table} without consent"
             if lost
@@ -363,7 +361,7 @@ class OwnChangesAreNoDrift(Invariant):
             if table in self._protected_at:
                 longest = max((lag.seconds for lag in self.world.lags), default=0.0)
                 self._left_by_dropped[table] = (self._protected_at.pop(table) + longest, now + longest)
-        elif any(part == "row filter" or part.endswith(" mask") for part in change.after):
+        elif any(map(_is_protection, change.after)):
             self._protected_at.setdefault(table, now)
 
     def on_granted(
@@ -476,6 +474,10 @@ def _unmasked(change: Changed) -> set[str]:
     """Return the columns that are left without the mask that they had."""
     before, after = change.before or {}, change.after or {}
     return {column for column in after if f"{column} mask" in before.keys() - after.keys()}
+
+
+def _is_protection(part: str) -> bool:
+    return part == "row filter" or part.endswith(" mask")
 
 
 def _is_column(part: str) -> bool:
